@@ -1,0 +1,28 @@
+// base/text.h – formatting: the only header that includes fmt
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ricci {
+
+using fmt::format;
+
+/// `1 item`, `2 items`.
+[[nodiscard]] std::string plural(std::size_t count, std::string_view noun);
+
+/// The candidate nearest to `word` by edit distance, or empty when none is near enough to suggest.
+[[nodiscard]] std::string nearest(std::string_view word,
+                                  const std::vector<std::string>& candidates);
+
+/// The items with `separator` between them.
+template <class Range>
+std::string join(const Range& items, std::string_view separator) {
+    return fmt::format("{}", fmt::join(items, separator));
+}
+
+}  // namespace ricci

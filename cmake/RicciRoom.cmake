@@ -1,0 +1,36 @@
+# A room: one static library, linked downwards only.
+#   ricci_room(dsl SOURCES a.cpp b.cpp HEADERS a.h b.h LINKS ricci_affine)
+function(ricci_warnings target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Wold-style-cast
+    $<$<BOOL:${RICCI_WERROR}>:-Werror>)
+endfunction()
+
+function(ricci_room room)
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    file(GLOB ARG_SOURCES CONFIGURE_DEPENDS *.cpp)
+    file(GLOB ARG_HEADERS CONFIGURE_DEPENDS *.h)
+  endif()
+  add_library(ricci_${room} STATIC ${ARG_SOURCES})
+  add_library(ricci::${room} ALIAS ricci_${room})
+  target_sources(ricci_${room} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}
+                 FILES ${ARG_HEADERS})
+  target_compile_features(ricci_${room} PUBLIC cxx_std_20)
+  target_link_libraries(ricci_${room} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  ricci_warnings(ricci_${room})
+endfunction()
+
+# The tests of one room: one binary, every case listed by ctest.
+#   ricci_test(dsl SOURCES lexer_test.cpp LINKS ricci_dsl)
+function(ricci_test room)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    file(GLOB ARG_SOURCES CONFIGURE_DEPENDS *_test.cpp)
+  endif()
+  add_executable(test_${room} ${ARG_SOURCES})
+  target_link_libraries(test_${room} PRIVATE ${ARG_LINKS} ricci_test_support)
+  ricci_warnings(test_${room})
+  doctest_discover_tests(test_${room} TEST_PREFIX "${room}: "
+    PROPERTIES ENVIRONMENT "RICCI_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+endfunction()

@@ -1,0 +1,187 @@
+// codegen/nest.h – loop nests: what a kernel does, for CPU and GPU alike
+//
+// A Nest is one kernel: an outermost range of independent tasks (the loop bound `parallel`, or
+// `block`/`thread` loops on a GPU) around serial, unrolled and vector loops. Its terms (Value) are
+// scalar; vectors appear only as loops:
+//
+//   vector   the body is executed once with the variable as a lane index. The loop's extent is at
+//            most the lanes of a register times a small factor; a bound that is not constant is a
+//            mask. Loads and stores whose address moves by 1 with the variable are vector accesses,
+//            by 0 broadcasts, otherwise gathers. No loop but `unroll` stands inside a vector loop.
+//   unroll   the body is repeated, the variable a constant.
+//   serial   a loop with affine bounds; it may carry values through buffers.
+//
+// Buffers in `registers` space are small arrays whose addresses are constants after unrolling
+// (plus the lane): accumulator tiles. They live in machine registers.
+// Arithmetic: floating operations may be contracted to fma and sums reassociated only as the nest
+// spells out; NaN and infinities are honoured; integers wrap; `//`, `%` by zero give 0.
+// A Store with `combine` reads, combines and writes. Two tasks never write the same element and no
+// task reads what another writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.h"
+#include "dsl/ops.h"
+
+namespace ricci::codegen {
+
+enum class VarId : std::uint32_t {};
+enum class BufferId : std::uint32_t {};
+
+/// `constant + sum of coefficient * variable`, in 64-bit integers. Terms are sorted by variable,
+/// coefficients are not 0.
+struct AffineForm {
+    struct Term {
+        VarId var;
+        std::int64_t coefficient;
+        bool operator==(const Term&) const = default;
+    };
+    std::int64_t constant = 0;
+    std::vector<Term> terms = {};
+
+    bool operator==(const AffineForm&) const = default;
+    [[nodiscard]] bool is_constant() const noexcept { return terms.empty(); }
+    [[nodiscard]] std::int64_t coefficient(VarId var) const noexcept;
+};
+[[nodiscard]] AffineForm operator+(const AffineForm& a, const AffineForm& b);
+[[nodiscard]] AffineForm operator*(std::int64_t factor, const AffineForm& a);
+
+/// ceil(form / divisor) for a lower bound, floor(form / divisor) for an upper one.
+struct BoundTerm {
+    AffineForm form;
+    std::int64_t divisor = 1;
+};
+/// A loop bound: the largest of the terms for a lower bound, the smallest for an upper one (the
+/// upper bound is exclusive: already one past the last).
+using LoopBound = std::vector<BoundTerm>;
+
+struct ValueNode;
+using Value = std::shared_ptr<const ValueNode>;
+
+/// Where in a buffer, in elements: an affine form, plus a computed i64 offset where the place is
+/// not affine.
+struct Address {
+    AffineForm affine;
+    Value computed = nullptr;
+};
+
+struct Constant {
+    double real = 0;            ///< floating types
+    std::int64_t integer = 0;   ///< integers and bool
+};
+struct VarValue {
+    AffineForm form;  ///< i64
+};
+struct Load {
+    BufferId buffer;
+    Address at;
+};
+/// An operation of the table on operands of one type (comparisons: result bool).
+struct Operate {
+    Op op;
+    std::vector<Value> args;
+};
+struct Convert {
+    Value a;
+};
+/// A let-bound value, by number (see Let).
+struct LetValue {
+    std::uint32_t number;
+};
+struct ValueNode {
+    std::variant<Constant, VarValue, Load, Operate, Convert, LetValue> term;
+    DType dtype;
+};
+
+enum class Bind : std::uint8_t {
+    serial, parallel, vector, unroll,
+    block_x, block_y, block_z, thread_x, thread_y,  // GPU
+};
+
+struct Stmt;
+using Body = std::vector<Stmt>;
+
+/// for var in [lower, upper) by step.
+struct Loop {
+    VarId var;
+    LoopBound lower;
+    LoopBound upper;
+    std::int64_t step = 1;
+    Bind bind = Bind::serial;
+    Body body;
+};
+/// The body when the condition holds. Under a vector loop the condition may vary by lane: it then
+/// masks the body's stores and loads.
+struct Guard {
+    Value condition;
+    Body body;
+};
+/// Names a value for the rest of the body it stands in.
+struct Let {
+    std::uint32_t number;
+    Value value;
+};
+/// Names an integer quotient/remainder of a variable: var = floor(form / divisor) % modulus
+/// (modulus 0: none). This is how one parallel range runs over several loops.
+struct LetVar {
+    VarId var;
+    AffineForm form;
+    std::int64_t divisor = 1;
+    std::int64_t modulus = 0;
+};
+enum class StoreHint : std::uint8_t { normal, streaming };
+/// buffer[at] = value, or combined with what is there by sum, prod, max, min.
+struct Store {
+    BufferId buffer;
+    Address at;
+    Value value;
+    std::optional<Reducer> combine;
+    StoreHint hint = StoreHint::normal;
+};
+/// Waits for all threads of a block (GPU).
+struct Barrier {};
+struct Stmt {
+    std::variant<Loop, Guard, Let, LetVar, Store, Barrier> node;
+};
+
+enum class Space : std::uint8_t {
+    argument,   ///< passed by pointer
+    registers,  ///< per task, constant addresses: accumulator tiles
+    scratch,    ///< per task, small array in cache (stack)
+    shared,     ///< per block (GPU)
+};
+struct Buffer {
+    std::string name;
+    DType dtype = DType::f32;
+    Space space = Space::argument;
+    std::int64_t elements = 0;
+    bool is_written = false;
+    std::int64_t alignment = 64;  ///< bytes, of the first element
+};
+struct Var {
+    std::string name;
+};
+
+/// One kernel. Argument buffers are passed in the order of `buffers` (the others skipped).
+struct Nest {
+    std::string name;
+    std::vector<Buffer> buffers;
+    std::vector<Var> vars;
+    Body body;  ///< on a CPU exactly one `parallel` loop from 0 by 1 with a constant extent
+
+    [[nodiscard]] const Buffer& at(BufferId id) const { return buffers.at(std::size_t(id)); }
+    [[nodiscard]] const Var& at(VarId id) const { return vars.at(std::size_t(id)); }
+    BufferId add(Buffer buffer);
+    VarId add(Var var);
+};
+
+[[nodiscard]] std::string str(const Nest& nest);
+[[nodiscard]] std::string str(const Nest& nest, const Value& value);
+
+}  // namespace ricci::codegen

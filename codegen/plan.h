@@ -1,0 +1,49 @@
+// codegen/plan.h – what a bound program becomes: kernels, their order, and the memory they need
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/target.h"
+#include "codegen/nest.h"
+#include "codegen/schedule.h"
+#include "dsl/bound.h"
+
+namespace ricci::codegen {
+
+/// A piece of memory of a plan.
+struct PlanBuffer {
+    enum class Kind : std::uint8_t {
+        tensor,     ///< an argument or an output of the bound program
+        temporary,  ///< an intermediate tensor, a packed operand, partial results
+    };
+    Kind kind = Kind::temporary;
+    TensorId tensor{};  ///< kind tensor: which one (the version whose storage it is)
+    std::string name;
+    DType dtype = DType::f32;
+    std::int64_t elements = 0;
+};
+
+/// One kernel launch: tasks [0, tasks) of `nest`, with plan buffers for its argument buffers.
+struct Step {
+    std::size_t nest = 0;
+    std::vector<std::size_t> buffers;
+    std::int64_t tasks = 0;
+    std::int64_t grain = 1;  ///< tasks worth handing to a thread at once
+};
+
+/// Pure data: no pointers, no device. Equal bound programs and targets give equal plans.
+struct Plan {
+    std::vector<PlanBuffer> buffers;
+    std::vector<Nest> nests;          ///< finished: scheduled, passes run, verified
+    std::vector<Schedule> schedules;  ///< one for each nest: how it came about
+    std::vector<Step> steps;          ///< in order
+};
+
+/// Groups equations into kernels and lowers each by the strategy that fits it.
+[[nodiscard]] Plan plan(const BoundProgram& program, const Target& target);
+
+[[nodiscard]] std::string str(const Plan& plan);
+
+}  // namespace ricci::codegen

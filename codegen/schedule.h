@@ -1,0 +1,31 @@
+// codegen/schedule.h – how an equation is turned into loops: a printable list of directives
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ricci::codegen {
+
+/// The strategies of docs/architecture.md, each with its own measured goal.
+enum class Strategy : std::uint8_t { contraction, row_reduction, strided_reduction, pointwise };
+[[nodiscard]] std::string_view name(Strategy strategy) noexcept;
+
+/// One decision, as `verb subject numbers`: `tile n 32`, `vector j 16`, `pack B 32`, `split k 512`.
+struct Directive {
+    std::string verb;
+    std::string subject;
+    std::vector<std::int64_t> numbers;
+    std::string why;  ///< may be empty
+};
+
+struct Schedule {
+    Strategy strategy = Strategy::pointwise;
+    std::string kernel;  ///< the kernel it belongs to
+    std::vector<Directive> directives;
+};
+
+[[nodiscard]] std::string str(const Schedule& schedule);
+
+}  // namespace ricci::codegen

@@ -1,0 +1,93 @@
+// dsl/bound.h – a program bound to shapes and types: what is evaluated and compiled
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+#include "dsl/program.h"
+
+namespace ricci {
+
+/// What is known of one argument when a program is bound.
+struct ArgumentSpec {
+    DType dtype = DType::f32;
+    Shape shape;
+    Strides strides;       ///< in elements; empty: row-major
+    bool is_weak = false;  ///< a number given by the caller: adopts the type it meets
+    std::optional<Number> value;  ///< of a scalar: needed when it stands in subscripts or ranges
+
+    bool operator==(const ArgumentSpec&) const = default;
+};
+/// By name.
+using Signature = std::map<std::string, ArgumentSpec, std::less<>>;
+
+struct BoundTensor {
+    std::string name;
+    DType dtype = DType::none;
+    Shape shape;
+    Strides strides;  ///< in elements, always filled; row-major but for arguments that are views
+    Role role = Role::argument;
+    bool is_weak = false;
+    std::optional<TensorId> previous;  ///< the version whose storage this one continues
+};
+
+/// A half-open range, present values.
+struct BoundIndex {
+    std::string name;
+    std::int64_t lower = 0;
+    std::int64_t upper = 0;
+    [[nodiscard]] std::int64_t extent() const noexcept { return upper > lower ? upper - lower : 0; }
+};
+
+/// The reduction at the root of an equation.
+struct Reduction {
+    Reducer reducer = Reducer::sum;  ///< sum, prod, max, min, argmax or argmin
+    std::vector<IndexId> indices;
+    Expr condition;  ///< empty: none
+    DType accumulator = DType::none;  ///< the type it is accumulated in
+};
+
+/// One canonical equation: for all free points, `target[at] op= reduce(value)` (or `value` itself),
+/// converted to the target's type. Terms are typed: every node has a dtype and operands of an
+/// arithmetic operation have the node's own type (conversions are Cast nodes; operands of
+/// comparisons have one common type; `select` has a bool condition; integer literals, sizes and
+/// index values are i64, converted where floating). No Size and no Reduce is left. Subscripts are
+/// i64 terms, proved in bounds for the domain.
+struct BoundEquation {
+    TensorId target;
+    std::vector<Expr> at;
+    Assign op = Assign::define;  ///< define set add mul max min
+    std::vector<IndexId> indices;
+    std::optional<Reduction> reduction;
+    Expr value;
+};
+
+struct BoundProgram {
+    std::shared_ptr<Context> context;
+    std::vector<BoundTensor> tensors;
+    std::vector<BoundIndex> indices;
+    std::vector<BoundEquation> equations;
+    std::vector<TensorId> arguments;
+    std::vector<TensorId> outputs;
+
+    [[nodiscard]] const BoundTensor& at(TensorId id) const { return tensors.at(position(id)); }
+    [[nodiscard]] const BoundIndex& at(IndexId id) const { return indices.at(position(id)); }
+};
+
+/// Binds a canonical program: evaluates shapes and ranges, checks every requirement, proves every
+/// access in bounds, and types every term. Only the equations that the outputs need are kept.
+/// `outputs` empty: the program's result alone.
+/// Throws: `name shape range type limit`.
+[[nodiscard]] BoundProgram bind(const Program& program, const Signature& signature,
+                                const std::vector<std::string>& outputs = {});
+
+/// Explicit text of a bound program with types, shapes and ranges (not the language).
+[[nodiscard]] std::string str(const BoundProgram& program);
+
+}  // namespace ricci

@@ -1,0 +1,34 @@
+// grad/gradient.h – adjoint programs: one for each argument, in the language, in gather form
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dsl/program.h"
+
+namespace ricci::grad {
+
+struct Options {
+    /// Cotangents given by the caller, by output name. Empty: the result's alone, named `dY`.
+    std::vector<std::string> cotangents;
+};
+
+/// The gradient of `argument`: a program whose arguments are those of `forward` (only those it
+/// needs) and the cotangents `dY` (shape and type of output Y), and whose result is `dW` (shape
+/// and type of argument W). A name that clashes gets suffixes `_`.
+/// `forward` need not be canonical; the result is canonical up to temporaries used once.
+/// Throws: `name` for an unknown argument; `gradient` for a part without a derivative.
+[[nodiscard]] Program gradient(const Program& forward, const std::string& argument,
+                               const Options& options = {});
+
+/// A gradient cut in two for training: `forward` also gives what is dear to compute again, and
+/// `backward` takes it in addition to the arguments and cotangents.
+struct Pair {
+    Program forward;
+    std::vector<std::string> saved;  ///< outputs of `forward` that `backward` reads, by name
+    std::vector<Program> backward;   ///< one for each argument asked for, in order
+};
+[[nodiscard]] Pair cut(const Program& forward, const std::vector<std::string>& arguments,
+                       const Options& options = {});
+
+}  // namespace ricci::grad

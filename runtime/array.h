@@ -1,0 +1,117 @@
+// runtime/array.h – typed, strided, shared arrays
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+
+namespace ricci {
+
+template <class T>
+struct DTypeOf;
+template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
+template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
+template <> struct DTypeOf<std::int16_t> { static constexpr DType value = DType::i16; };
+template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
+template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
+template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
+template <> struct DTypeOf<std::uint16_t> { static constexpr DType value = DType::u16; };
+template <> struct DTypeOf<std::uint32_t> { static constexpr DType value = DType::u32; };
+template <> struct DTypeOf<std::uint64_t> { static constexpr DType value = DType::u64; };
+template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
+template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
+
+/// A handle on a typed, strided block of memory, row-major unless it is a view. Copies share the
+/// memory. Own memory is 64-byte aligned and comes from a pool.
+class Array {
+  public:
+    Array() = default;  ///< empty handle: no memory, dtype `none`
+    /// Uninitialised. Throws: `limit` for too many elements, `device` when memory runs out.
+    Array(DType dtype, Shape shape);
+    /// A number: rank 0, weak (it adopts the type of what it meets). f64 or i64.
+    Array(double value);        // NOLINT(google-explicit-constructor)
+    Array(int value);           // NOLINT(google-explicit-constructor)
+    Array(std::int64_t value);  // NOLINT(google-explicit-constructor)
+
+    /// Copies the values, row-major. Throws: `shape` when the count differs from the shape's.
+    template <class T>
+    static Array from(std::span<const T> values, Shape shape);
+    template <class T>
+    static Array from(std::initializer_list<T> values, Shape shape) {
+        return from(std::span<const T>(values.begin(), values.size()), std::move(shape));
+    }
+    static Array zeros(DType dtype, Shape shape);
+    static Array full(DType dtype, Shape shape, double value);
+    /// Standard normal values, the same for the same seed on every machine.
+    static Array randn(DType dtype, Shape shape, std::uint64_t seed = 0);
+    /// Uniform in [0, 1).
+    static Array rand(DType dtype, Shape shape, std::uint64_t seed = 0);
+    /// 0, 1, 2, … in row-major order.
+    static Array arange(DType dtype, Shape shape);
+    /// Uniform integers in [low, high).
+    static Array randint(DType dtype, Shape shape, std::int64_t low, std::int64_t high,
+                         std::uint64_t seed = 0);
+    /// A view of the caller's memory (which must outlive it). Strides in elements; empty:
+    /// row-major.
+    template <class T>
+    static Array view(T* data, Shape shape, Strides strides = {}) {
+        return view(static_cast<void*>(data), DTypeOf<T>::value, std::move(shape),
+                    std::move(strides));
+    }
+    static Array view(void* data, DType dtype, Shape shape, Strides strides = {});
+
+    [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+    [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+    [[nodiscard]] const Strides& strides() const noexcept { return strides_; }
+    [[nodiscard]] int rank() const noexcept { return static_cast<int>(shape_.size()); }
+    [[nodiscard]] std::int64_t size() const noexcept { return size_; }  ///< elements
+    [[nodiscard]] std::int64_t extent(int dimension) const;  ///< negative counts from the end
+    [[nodiscard]] bool is_weak() const noexcept { return is_weak_; }
+    [[nodiscard]] bool is_contiguous() const noexcept;
+    [[nodiscard]] bool is_empty_handle() const noexcept { return dtype_ == DType::none; }
+    [[nodiscard]] void* data() const noexcept { return data_; }
+    /// Contiguous elements. Throws: `type` for another dtype, `shape` when not contiguous.
+    template <class T>
+    [[nodiscard]] std::span<T> span() const;
+    /// One element converted to double.
+    [[nodiscard]] double at(std::initializer_list<std::int64_t> position) const;
+    /// The only element, converted to double. Throws: `shape` when there is not exactly one.
+    [[nodiscard]] double item() const;
+
+    // Views: they share memory.
+    /// [lower, upper) of one dimension. Throws: `range`.
+    [[nodiscard]] Array slice(int dimension, std::int64_t lower, std::int64_t upper) const;
+    [[nodiscard]] Array transpose(const std::vector<int>& order) const;
+    /// Throws: `shape` when the counts differ or the array is not contiguous.
+    [[nodiscard]] Array reshape(Shape shape) const;
+
+    // New memory.
+    [[nodiscard]] Array copy() const;  ///< contiguous
+    [[nodiscard]] Array to(DType dtype) const;  ///< contiguous, converted
+    [[nodiscard]] Array contiguous() const;  ///< itself when it already is
+
+  private:
+    std::shared_ptr<void> owner_;
+    void* data_ = nullptr;
+    DType dtype_ = DType::none;
+    bool is_weak_ = false;
+    Shape shape_;
+    Strides strides_;
+    std::int64_t size_ = 0;
+};
+
+/// The array as nested brackets with rows aligned, long ones shortened.
+[[nodiscard]] std::string str(const Array& array);
+
+/// NumPy's .npy format, versions 1 to 3 in, 1 out. Throws: `io` naming the file and what is wrong.
+[[nodiscard]] Array load_npy(const std::string& path);
+void save_npy(const std::string& path, const Array& array);  ///< written whole or not at all
+
+}  // namespace ricci
