@@ -1,0 +1,13 @@
+// base/target.cpp – the machine that code is generated for
+#include "base/target.h"
+
+#include "base/text.h"
+
+namespace ricci {
+
+std::string str(const Target& target) {
+    return format("{} {}-bit{}", target.cpu.empty() ? "generic" : target.cpu,
+                  8 * target.vector_bytes, target.has_fma ? " fma" : "");
+}
+
+}  // namespace ricci
