@@ -47,29 +47,31 @@ struct System {
 struct Quotient {
     Form form;
     std::int64_t divisor = 1;
+
+    bool operator==(const Quotient&) const noexcept = default;
 };
 /// How one variable runs: from the largest lower bound to the smallest upper bound (inclusive).
 struct ScanLoop {
     std::size_t variable = 0;
     std::vector<Quotient> lower;
     std::vector<Quotient> upper;
-    /// Set when an equality fixes the variable: its value is form / divisor, and the point exists
-    /// only where the division is exact (always, for divisor 1).
+    /// Set when an equality fixes the variable: its value is form / divisor where the division is
+    /// exact (always, for divisor 1). A hint: the bounds hold it too, and they say where it exists.
     std::optional<Quotient> value;
 };
-/// Loops that visit exactly the integer points, in the order given.
+/// Loops that visit exactly the integer points, each once, in lexicographic order.
 struct Scan {
     std::vector<ScanLoop> loops;
-    /// Conditions that bounds could not express (checked innermost); forms >= 0, and pairs
-    /// (form, divisor) that must divide exactly. Empty for all systems with unit coefficients.
+    /// Forms that must be >= 0 and that no loop could carry: conditions on outer variables alone
+    /// where every variable is outer, or where the first loop after them has no constant bounds.
     std::vector<Form> checks;
-    std::vector<Quotient> divisible;
 };
 
 /// Bounds for scanning the system in `order` (outermost first; each variable once). Redundant
-/// bounds are dropped, so that a box gives constant bounds. The first `outer` variables of the order are
-/// known to lie in their ranges: bounds that involve only them are kept as bounds of the first loop
-/// after them.
+/// bounds are dropped, so that a box gives constant bounds. The first `outer` variables of the
+/// order are known to lie in their ranges, which are the first `in_range` of each; what the system
+/// further says of them alone becomes a bound of the first loop after them, which is empty where
+/// it does not hold. Nothing when a variable is unbounded or the numbers grow too large.
 [[nodiscard]] std::optional<Scan> scan(const System& system, const std::vector<std::size_t>& order,
                                        std::size_t outer = 0);
 

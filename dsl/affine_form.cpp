@@ -1,0 +1,202 @@
+// dsl/affine_form.cpp – integer terms as affine forms, conditions as rows of a system
+#include "dsl/affine_form.h"
+
+#include <algorithm>
+
+#include "dsl/walk.h"
+
+namespace ricci {
+
+namespace {
+
+using affine::Form;
+
+/// `a + factor * b`, or nothing on overflow.
+std::optional<Form> plus_multiple(const Form& a, std::int64_t factor, const Form& b) {
+    Form result{.constant = 0,
+                .coefficients = std::vector<std::int64_t>(
+                    std::max(a.coefficients.size(), b.coefficients.size()))};
+    const auto fits = [factor](std::int64_t x, std::int64_t y, std::int64_t& out) {
+        std::int64_t scaled = 0;
+        return !__builtin_mul_overflow(factor, y, &scaled) &&
+               !__builtin_add_overflow(x, scaled, &out);
+    };
+    if (!fits(a.constant, b.constant, result.constant)) return std::nullopt;
+    for (std::size_t v = 0; v < result.coefficients.size(); ++v) {
+        if (!fits(a.at(v), b.at(v), result.coefficients[v])) return std::nullopt;
+    }
+    return result;
+}
+
+std::optional<Form> times(std::int64_t factor, const Form& a) {
+    return plus_multiple({}, factor, a);
+}
+
+bool is_constant(const Form& form) {
+    return std::all_of(form.coefficients.begin(), form.coefficients.end(),
+                       [](std::int64_t a) { return a == 0; });
+}
+
+using Forms = ExprMap<std::optional<Form>>;
+
+/// The form of an operation, from those of its operands.
+std::optional<Form> form_of(const Apply& apply, const Forms& forms, Variables& variables) {
+    std::vector<Form> args;
+    for (const Expr arg : apply.args) {
+        const std::optional<Form>& form = forms.at(arg);
+        if (!form) return std::nullopt;
+        args.push_back(*form);
+    }
+    if (apply.op == Op::add) {
+        std::optional<Form> total = Form{};
+        for (const Form& arg : args) {
+            if (total) total = plus_multiple(*total, 1, arg);
+        }
+        return total;
+    }
+    if (apply.op == Op::neg) return times(-1, args[0]);
+    if (apply.op == Op::mul) {
+        std::optional<Form> total = Form{.constant = 1, .coefficients = {}};
+        for (const Form& arg : args) {
+            if (!total) return std::nullopt;
+            if (is_constant(*total)) {
+                total = times(total->constant, arg);
+            } else if (is_constant(arg)) {
+                total = times(arg.constant, *total);
+            } else {
+                return std::nullopt;
+            }
+        }
+        return total;
+    }
+    if (apply.op == Op::floordiv || apply.op == Op::mod) {
+        if (!is_constant(args[1]) || args[1].constant <= 0) return std::nullopt;
+        const std::int64_t divisor = args[1].constant;
+        const std::optional<std::size_t> q = variables.quotient(args[0], divisor);
+        if (!q) return std::nullopt;
+        Form quotient{.constant = 0, .coefficients = std::vector<std::int64_t>(*q + 1)};
+        quotient.coefficients[*q] = 1;
+        return apply.op == Op::floordiv ? quotient : plus_multiple(args[0], -divisor, quotient);
+    }
+    return std::nullopt;
+}
+
+bool is_exact(DType dtype) { return dtype == DType::none || dtype == DType::i64; }
+
+/// Adds one comparison; false when it is not an affine one.
+bool add_comparison(affine::System& system, Expr e, Variables& variables) {
+    const Apply* comparison = std::get_if<Apply>(&e->term);
+    if (comparison == nullptr || comparison->args.size() != 2) return false;
+    const Op op = comparison->op;
+    if (op != Op::eq && op != Op::lt && op != Op::le && op != Op::gt && op != Op::ge) return false;
+    const std::optional<Form> left = affine_form(comparison->args[0], variables);
+    const std::optional<Form> right = affine_form(comparison->args[1], variables);
+    if (!left || !right) return false;
+    const bool is_less = op == Op::lt || op == Op::le;
+    std::optional<Form> difference =
+        is_less ? plus_multiple(*right, -1, *left) : plus_multiple(*left, -1, *right);
+    if (difference && (op == Op::lt || op == Op::gt)) {
+        difference = plus_multiple(*difference, -1, {.constant = 1, .coefficients = {}});
+    }
+    if (!difference) return false;
+    if (op == Op::eq) {
+        system.equal_zero(*std::move(difference));
+    } else {
+        system.at_least_zero(*std::move(difference));
+    }
+    return true;
+}
+
+}  // namespace
+
+Variables::Variables(const std::vector<IndexId>& indices, Atoms atoms) : atoms_(atoms) {
+    for (const IndexId index : indices) number(index);
+}
+
+std::size_t Variables::find_or_add(const std::variant<IndexId, affine::Quotient>& atom) {
+    const auto found = std::find(atoms_of_.begin(), atoms_of_.end(), atom);
+    if (found != atoms_of_.end()) return static_cast<std::size_t>(found - atoms_of_.begin());
+    atoms_of_.push_back(atom);
+    return atoms_of_.size() - 1;
+}
+
+std::size_t Variables::number(IndexId index) { return find_or_add(index); }
+
+std::optional<std::size_t> Variables::quotient(const affine::Form& form, std::int64_t divisor) {
+    if (atoms_ == Atoms::indices) return std::nullopt;
+    Form trimmed = form;
+    while (!trimmed.coefficients.empty() && trimmed.coefficients.back() == 0) {
+        trimmed.coefficients.pop_back();
+    }
+    return find_or_add(affine::Quotient{.form = std::move(trimmed), .divisor = divisor});
+}
+
+std::optional<IndexId> Variables::index(std::size_t variable) const {
+    const IndexId* index = std::get_if<IndexId>(&atoms_of_.at(variable));
+    return index == nullptr ? std::nullopt : std::optional(*index);
+}
+
+void Variables::define(affine::System& system) const {
+    for (std::size_t v = 0; v < atoms_of_.size(); ++v) {
+        const auto* quotient = std::get_if<affine::Quotient>(&atoms_of_[v]);
+        if (quotient == nullptr) continue;
+        Form q{.constant = 0, .coefficients = std::vector<std::int64_t>(v + 1)};
+        q.coefficients[v] = 1;
+        // 0 <= form - divisor * q <= divisor - 1
+        const std::optional<Form> remainder = plus_multiple(quotient->form, -quotient->divisor, q);
+        if (!remainder) continue;
+        const Form largest{.constant = quotient->divisor - 1, .coefficients = {}};
+        if (const auto room = plus_multiple(largest, -1, *remainder)) system.at_least_zero(*room);
+        system.at_least_zero(*remainder);
+    }
+    system.variables = std::max(system.variables, size());
+}
+
+std::optional<affine::Form> affine_form(Expr e, Variables& variables) {
+    Forms forms;
+    for (const Expr node : postorder({e})) {
+        std::optional<Form> form;
+        if (is_exact(node->dtype)) {
+            if (const auto* literal = std::get_if<Literal>(&node->term)) {
+                if (const auto* value = std::get_if<std::int64_t>(&literal->value)) {
+                    form = Form{.constant = *value, .coefficients = {}};
+                }
+            } else if (const auto* index = std::get_if<IndexValue>(&node->term)) {
+                const std::size_t v = variables.number(index->index);
+                form = Form{.constant = 0, .coefficients = std::vector<std::int64_t>(v + 1)};
+                form->coefficients[v] = 1;
+            } else if (const auto* apply = std::get_if<Apply>(&node->term)) {
+                form = form_of(*apply, forms, variables);
+            }
+        }
+        forms.emplace(node, std::move(form));
+    }
+    return forms.at(e);
+}
+
+std::vector<Expr> conjuncts(Expr condition) {
+    std::vector<Expr> result;
+    std::vector<Expr> todo;
+    if (condition) todo.push_back(condition);
+    while (!todo.empty()) {
+        const Expr e = todo.back();
+        todo.pop_back();
+        if (is_apply(e, Op::logical_and)) {
+            const auto& args = std::get<Apply>(e->term).args;
+            todo.insert(todo.end(), args.rbegin(), args.rend());
+        } else {
+            result.push_back(e);
+        }
+    }
+    return result;
+}
+
+std::vector<Expr> add_condition(affine::System& system, Expr condition, Variables& variables) {
+    std::vector<Expr> rest;
+    for (const Expr part : conjuncts(condition)) {
+        if (!add_comparison(system, part, variables)) rest.push_back(part);
+    }
+    return rest;
+}
+
+}  // namespace ricci
