@@ -74,8 +74,8 @@ class Error : public std::exception {
 }  // namespace ricci
 
 /// Checked in every build: a broken invariant of Ricci's own is an `internal` error, never a crash.
-#define RICCI_ASSERT(condition, message)                            \
-    do {                                                            \
-        if (!(condition)) [[unlikely]]                              \
-            ::ricci::assertion_failed(#condition, message);         \
+#define RICCI_ASSERT(condition, message)                    \
+    do {                                                    \
+        if (!(condition)) [[unlikely]]                      \
+            ::ricci::assertion_failed(#condition, message); \
     } while (false)

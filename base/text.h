@@ -1,12 +1,12 @@
 // base/text.h – formatting: the only header that includes fmt
 #pragma once
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ricci {
 

@@ -1,0 +1,128 @@
+// base/env.cpp – the environment variables: the only reader of the environment
+#include "base/env.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ricci::env {
+namespace {
+
+constexpr int most_threads = 1024;
+
+// clang-format off
+constexpr std::array variables = {
+    Variable{"RICCI_LOG",         "what is logged: `error`, `warn`, `info` (a line for each launch) or `debug`",            "warn"},
+    Variable{"RICCI_DUMP",        "stages of compilation to show, with commas between: `ast,canonical,loops,llvm`, or `all`", "none"},
+    Variable{"RICCI_DUMP_DIR",    "directory for dumps, as numbered files",                                                   "standard error"},
+    Variable{"RICCI_CACHE_DIR",   "directory for compiled kernels; empty: none are kept on disk",                             "$XDG_CACHE_HOME/ricci or ~/.cache/ricci"},
+    Variable{"RICCI_CACHE_SIZE",  "most bytes of compiled kernels on disk: `64M`, `2G`",                                      "256M"},
+    Variable{"RICCI_DEVICE",      "where programs run: `cpu`, `cuda` or `reference`",                                         "cpu"},
+    Variable{"RICCI_NUM_THREADS", "threads of a kernel; results do not depend on it",                                         "all cores"},
+    Variable{"RICCI_TIMER",       "`1`: print a table of times at exit",                                                      "0"},
+    Variable{"RICCI_TARGET",      "processor to compile for: `x86-64`, `x86-64-v3`, `znver5`, ...",                           "this machine"},
+    Variable{"RICCI_DATA",        "directory with data sets for the examples",                                                "data"},
+};
+// clang-format on
+
+/// The value, also when it is empty.
+std::optional<std::string> read(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::optional<std::string> read_text(const char* name) {
+    std::optional<std::string> value = read(name);
+    if (value && value->empty()) return std::nullopt;
+    return value;
+}
+
+/// A whole number with an optional K, M, G or T (powers of 1024); nothing for any other text.
+std::optional<std::int64_t> parse_size(std::string_view text) {
+    static constexpr std::string_view units = "KMGT";
+    std::int64_t count = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, count);
+    if (failure != std::errc{} || count < 0) return std::nullopt;
+    std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+    if (unit.empty()) return count;
+    const std::size_t power = units.find(unit.front());
+    if (unit.size() > 1 || power == std::string_view::npos) return std::nullopt;
+    const std::int64_t scale = std::int64_t{1} << (10 * (power + 1));
+    if (count > std::numeric_limits<std::int64_t>::max() / scale) return std::nullopt;
+    return count * scale;
+}
+
+[[noreturn]] void reject(std::string_view name, std::string_view text, std::string_view expected,
+                         std::string_view example) {
+    throw Error(
+        {.kind = ErrorKind::limit,
+         .message = format("the environment variable {} is `{}`, not {}", name, text, expected),
+         .hint = format("{}={}", name, example)});
+}
+
+}  // namespace
+
+std::span<const Variable> all_variables() noexcept { return variables; }
+
+std::optional<std::string> text(std::string_view name) { return read(std::string(name).c_str()); }
+
+std::optional<std::string> log_level() { return read_text("RICCI_LOG"); }
+
+std::vector<std::string> dump_stages() {
+    std::vector<std::string> stages;
+    const std::string list = read("RICCI_DUMP").value_or("");
+    for (std::size_t begin = 0; begin < list.size();) {
+        const std::size_t end = std::min(list.find(',', begin), list.size());
+        if (end > begin) stages.push_back(list.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return stages;
+}
+
+std::optional<std::string> dump_directory() { return read_text("RICCI_DUMP_DIR"); }
+
+std::optional<std::string> cache_directory() {
+    if (const auto chosen = read("RICCI_CACHE_DIR")) {
+        return chosen->empty() ? std::nullopt : chosen;
+    }
+    if (const auto caches = read_text("XDG_CACHE_HOME")) return format("{}/ricci", *caches);
+    if (const auto home = read_text("HOME")) return format("{}/.cache/ricci", *home);
+    return std::nullopt;
+}
+
+std::int64_t cache_size_bytes() {
+    const std::string text = read_text("RICCI_CACHE_SIZE").value_or("256M");
+    const std::optional<std::int64_t> size = parse_size(text);
+    if (!size) reject("RICCI_CACHE_SIZE", text, "a size in bytes", "256M");
+    return *size;
+}
+
+std::optional<std::string> device() { return read_text("RICCI_DEVICE"); }
+
+std::optional<int> thread_count() {
+    const std::optional<std::string> text = read_text("RICCI_NUM_THREADS");
+    if (!text) return std::nullopt;
+    int count = 0;
+    const char* const end = text->data() + text->size();
+    const auto [stop, failure] = std::from_chars(text->data(), end, count);
+    if (failure != std::errc{} || stop != end || count < 1 || count > most_threads) {
+        reject("RICCI_NUM_THREADS", *text, format("a number from 1 to {}", most_threads), "2");
+    }
+    return count;
+}
+
+bool is_timer_on() {
+    const std::optional<std::string> text = read_text("RICCI_TIMER");
+    return text && *text != "0";
+}
+
+std::optional<std::string> target() { return read_text("RICCI_TARGET"); }
+
+std::optional<std::string> data_directory() { return read_text("RICCI_DATA"); }
+
+}  // namespace ricci::env

@@ -1,0 +1,50 @@
+// base/env.h – the environment variables: the only reader of the environment
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Each accessor reads the environment at every call, so that a program may set a variable before
+/// it first uses Ricci; callers on hot paths keep the value. A variable set to the empty text
+/// counts as not set, but for RICCI_CACHE_DIR.
+namespace ricci::env {
+
+struct Variable {
+    std::string_view name;
+    std::string_view meaning;
+    std::string_view fallback;  ///< what holds when the variable is not set
+};
+
+/// All variables Ricci reads, for the README and `ricci info`.
+[[nodiscard]] std::span<const Variable> all_variables() noexcept;
+/// The text of one of `all_variables`, for display; nothing when it is not set.
+[[nodiscard]] std::optional<std::string> text(std::string_view name);
+
+/// RICCI_LOG, as written.
+[[nodiscard]] std::optional<std::string> log_level();
+/// RICCI_DUMP, split at commas.
+[[nodiscard]] std::vector<std::string> dump_stages();
+/// RICCI_DUMP_DIR; nothing: dumps go to stderr.
+[[nodiscard]] std::optional<std::string> dump_directory();
+/// RICCI_CACHE_DIR, else the user's cache directory; nothing: kernels are not kept on disk.
+[[nodiscard]] std::optional<std::string> cache_directory();
+/// RICCI_CACHE_SIZE in bytes (`256M`, `2G`).
+/// Throws: `limit` when the text is no size.
+[[nodiscard]] std::int64_t cache_size_bytes();
+/// RICCI_DEVICE, as written.
+[[nodiscard]] std::optional<std::string> device();
+/// RICCI_NUM_THREADS.
+/// Throws: `limit` when the text is no number from 1 to 1024.
+[[nodiscard]] std::optional<int> thread_count();
+/// RICCI_TIMER is set and not `0`.
+[[nodiscard]] bool is_timer_on();
+/// RICCI_TARGET, as written.
+[[nodiscard]] std::optional<std::string> target();
+/// RICCI_DATA.
+[[nodiscard]] std::optional<std::string> data_directory();
+
+}  // namespace ricci::env
