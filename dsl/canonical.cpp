@@ -1,0 +1,407 @@
+// dsl/canonical.cpp – lifts nested reductions into temporaries, each made once
+//
+// A reduction is recognised by its pattern: its body and condition with the indices numbered in
+// order of first occurrence, together with the ranges of those indices. Terms are interned, so two
+// reductions are equal up to renaming when their patterns are the same few numbers.
+#include "dsl/canonical.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/match.h"
+#include "base/text.h"
+#include "dsl/derived_reducer.h"
+#include "dsl/extent.h"
+#include "dsl/walk.h"
+
+namespace ricci {
+namespace {
+
+constexpr std::size_t max_temporaries = 10'000;
+
+/// Indices in patterns: numbers that no index of a program has.
+IndexId pattern_index(std::size_t n) { return IndexId{(1U << 31) + static_cast<std::uint32_t>(n)}; }
+
+struct Pattern {
+    std::vector<std::uint64_t> key;
+    std::vector<IndexId> indices;  ///< number n of the pattern stands for `indices[n]`
+};
+
+/// A tensor that holds the values of a reduction: dimension d is the pattern's index
+/// `dimensions[d]`, counted from its lower bound.
+struct Holder {
+    TensorId tensor{};
+    std::vector<std::size_t> dimensions;
+};
+
+/// Where a term stands: the indices bound around it, outermost first, and what is known of them.
+struct Scope {
+    std::vector<IndexId> indices;
+    std::vector<Expr> conditions;
+};
+
+bool has_element(const std::vector<IndexId>& list, IndexId i) {
+    return std::find(list.begin(), list.end(), i) != list.end();
+}
+
+std::vector<Expr> conjuncts(Expr condition) {
+    std::vector<Expr> found;
+    std::vector<Expr> stack;
+    if (condition) stack.push_back(condition);
+    while (!stack.empty()) {
+        const Expr e = stack.back();
+        stack.pop_back();
+        if (is_apply(e, Op::logical_and)) {
+            const auto& args = std::get<Apply>(e->term).args;
+            stack.insert(stack.end(), args.rbegin(), args.rend());
+        } else {
+            found.push_back(e);
+        }
+    }
+    return found;
+}
+
+/// The reductions of a term that stand in no other reduction.
+std::vector<Expr> outermost_reductions(Expr root) {
+    std::vector<Expr> found;
+    std::set<std::uint32_t> seen;
+    std::vector<Expr> stack{root};
+    while (!stack.empty()) {
+        const Expr e = stack.back();
+        stack.pop_back();
+        if (!seen.insert(e->id).second) continue;
+        if (std::holds_alternative<Reduce>(e->term)) {
+            found.push_back(e);
+            continue;
+        }
+        const std::vector<Expr> below = operands(e);
+        stack.insert(stack.end(), below.rbegin(), below.rend());
+    }
+    return found;
+}
+
+class Canonicaliser {
+  public:
+    explicit Canonicaliser(Program program)
+        : program_(std::move(program)), context_(*program_.context) {
+        for (const Tensor& tensor : program_.tensors) names_.insert(tensor.name);
+        find_equal_extents();
+    }
+
+    Program run() && {
+        std::vector<Equation> equations = std::exchange(program_.equations, {});
+        for (const Equation& equation : equations)
+            if (equation.previous) updated_.insert(*equation.previous);
+        for (Equation& equation : equations) add(std::move(equation));
+        return std::move(program_);
+    }
+
+  private:
+    void add(Equation equation);
+    void unify_operator(Equation& equation);
+    bool covers_previous(const Equation& equation) const;
+
+    Expr lift(Expr root, const Scope& scope);
+    Reduce with_lifted_operands(const Reduce& reduce, const Scope& scope);
+    Reduce guarded(Reduce reduce, const Scope& scope) const;
+    Expr temporary(const Reduce& reduce, const Scope& scope);
+    Holder make_temporary(const Reduce& reduce, const Pattern& pattern, const Scope& scope);
+
+    Pattern pattern(const Reduce& reduce) const;
+    Expr read(const Holder& holder, const Pattern& pattern) const;
+    void remember(const Equation& equation);
+
+    void find_equal_extents();
+    Expr representative(Expr extent) const;
+    bool is_surely_inside(TensorId tensor, std::size_t dimension, Expr subscript) const;
+    Expr extent(IndexId i) const;
+    Expr place(IndexId i) const;
+
+    Program program_;
+    Context& context_;
+    std::set<std::string> names_;
+    std::size_t temporaries_ = 0;
+    std::set<TensorId> updated_;
+    std::map<std::vector<std::uint64_t>, Holder> holders_;
+    ExprMap<Expr> equal_extents_;
+    Span span_;
+};
+
+// --- statements ----------------------------------------------------------------------------------
+
+void Canonicaliser::add(Equation equation) {
+    span_ = equation.span;
+    unify_operator(equation);
+    equation.value = expand_derived_reducers(program_, equation.value, equation.span);
+    const Scope scope{equation.indices, {}};
+    if (const auto* root = std::get_if<Reduce>(&equation.value->term)) {
+        const Reduce reduce = with_lifted_operands(*root, scope);
+        const Pattern shape = pattern(reduce);
+        const auto known = holders_.find(shape.key);
+        equation.value = known != holders_.end() ? read(known->second, shape)
+                                                 : context_.reduce(reduce.reducer, reduce.indices,
+                                                                   reduce.condition, reduce.body);
+    } else {
+        equation.value = lift(equation.value, scope);
+    }
+    remember(equation);
+    program_.equations.push_back(std::move(equation));
+}
+
+/// Turns `-=` into `+=`, and an update of every element into the computation of the new value from
+/// the old one, which is then pointwise like any other.
+void Canonicaliser::unify_operator(Equation& equation) {
+    if (equation.op == Assign::sub) {
+        const auto* sum = std::get_if<Reduce>(&equation.value->term);
+        equation.op = Assign::add;
+        equation.value = sum && sum->reducer == Reducer::sum
+                             ? context_.reduce(sum->reducer, sum->indices, sum->condition,
+                                               context_.neg(sum->body))
+                             : context_.neg(equation.value);
+    }
+    if (equation.op == Assign::define || equation.op == Assign::set || !covers_previous(equation))
+        return;
+    const Expr value = equation.value;
+    const Expr old = context_.access(*equation.previous, equation.at);
+    if (equation.op == Assign::add) {
+        equation.value = context_.add(old, value);
+    } else if (equation.op == Assign::mul) {
+        equation.value = context_.mul(old, value);
+    } else {
+        // Not Op::max: of equal values the old one is taken, which decides where gradients go.
+        const Op keeps = equation.op == Assign::max ? Op::ge : Op::le;
+        const Expr keep = context_.apply(Op::logical_or, {context_.apply(keeps, {old, value}),
+                                                          context_.apply(Op::isnan, {old})});
+        equation.value = context_.apply(Op::select, {keep, old, value});
+    }
+    equation.op = Assign::set;
+}
+
+/// Whether the target's subscripts are different indices that each run over the whole dimension.
+bool Canonicaliser::covers_previous(const Equation& equation) const {
+    std::vector<IndexId> seen;
+    for (std::size_t d = 0; d < equation.at.size(); ++d) {
+        const auto* value = std::get_if<IndexValue>(&equation.at[d]->term);
+        if (!value || has_element(seen, value->index)) return false;
+        seen.push_back(value->index);
+        if (!is_surely_inside(equation.target, d, equation.at[d])) return false;
+    }
+    return equation.previous.has_value();
+}
+
+// --- reductions ----------------------------------------------------------------------------------
+
+/// The term with every reduction in it replaced by a read of a temporary.
+Expr Canonicaliser::lift(Expr root, const Scope& scope) {
+    ExprMap<Expr> replacement;
+    for (Expr e : outermost_reductions(root))
+        replacement.emplace(
+            e, temporary(with_lifted_operands(std::get<Reduce>(e->term), scope), scope));
+    return replacement.empty() ? root : substitute(context_, root, replacement);
+}
+
+Reduce Canonicaliser::with_lifted_operands(const Reduce& reduce, const Scope& scope) {
+    Scope inner = scope;
+    inner.indices.insert(inner.indices.end(), reduce.indices.begin(), reduce.indices.end());
+    const Expr condition = reduce.condition ? lift(reduce.condition, inner) : Expr();
+    for (Expr e : conjuncts(condition))
+        if (tensors_read(e).empty()) inner.conditions.push_back(e);
+    return {reduce.reducer, reduce.indices, condition, lift(reduce.body, inner)};
+}
+
+/// The reduction restricted to points that its scope lets happen, where that matters: an access
+/// inside may be in bounds only because of the conditions around it. A condition that ties an
+/// index in doubt to another one makes the temporary depend on that one, too.
+Reduce Canonicaliser::guarded(Reduce reduce, const Scope& scope) const {
+    std::vector<IndexId> doubtful;
+    for (Expr e : postorder(reduce.condition ? std::vector{reduce.body, reduce.condition}
+                                             : std::vector{reduce.body})) {
+        const auto* access = std::get_if<Access>(&e->term);
+        if (!access) continue;
+        for (std::size_t d = 0; d < access->at.size(); ++d) {
+            if (is_surely_inside(access->tensor, d, access->at[d])) continue;
+            const std::vector<IndexId> indices = free_indices(access->at[d]);
+            doubtful.insert(doubtful.end(), indices.begin(), indices.end());
+        }
+    }
+    std::vector<Expr> waiting = scope.conditions;
+    const auto concerns_doubtful = [&](Expr condition) {
+        const std::vector<IndexId> indices = free_indices(condition);
+        return std::any_of(indices.begin(), indices.end(),
+                           [&](IndexId i) { return has_element(doubtful, i); });
+    };
+    while (true) {
+        const auto next = std::find_if(waiting.begin(), waiting.end(), concerns_doubtful);
+        if (next == waiting.end()) return reduce;
+        const std::vector<IndexId> indices = free_indices(*next);
+        doubtful.insert(doubtful.end(), indices.begin(), indices.end());
+        reduce.condition = context_.logical_and(reduce.condition, *next);
+        waiting.erase(next);
+    }
+}
+
+/// The read of the temporary that holds the reduction, whose operands hold none.
+Expr Canonicaliser::temporary(const Reduce& unguarded, const Scope& scope) {
+    const Reduce reduce = guarded(unguarded, scope);
+    const Pattern shape = pattern(reduce);
+    auto found = holders_.find(shape.key);
+    if (found == holders_.end())
+        found = holders_.emplace(shape.key, make_temporary(reduce, shape, scope)).first;
+    return read(found->second, shape);
+}
+
+Holder Canonicaliser::make_temporary(const Reduce& reduce, const Pattern& pattern,
+                                     const Scope& scope) {
+    if (++temporaries_ > max_temporaries)
+        throw Error(
+            {.kind = ErrorKind::limit,
+             .message = format("the program has more than {} nested reductions", max_temporaries),
+             .source = program_.source,
+             .labels = {{span_, ""}}});
+    std::string name;
+    for (std::size_t n = temporaries_; name.empty() || names_.contains(name); ++n)
+        name = format("t{}", n);
+    names_.insert(name);
+
+    std::vector<IndexId> fresh;
+    std::unordered_map<std::uint32_t, Expr> renamed;
+    for (IndexId i : pattern.indices) {
+        fresh.push_back(program_.add(Index(program_.at(i))));
+        renamed.emplace(static_cast<std::uint32_t>(i), context_.index(fresh.back()));
+    }
+    const auto number = [&](IndexId i) {
+        return static_cast<std::size_t>(
+            std::find(pattern.indices.begin(), pattern.indices.end(), i) - pattern.indices.begin());
+    };
+    const auto now = [&](Expr e) { return e ? substitute_indices(context_, e, renamed) : e; };
+
+    // Dimensions follow the scope, so that a temporary is laid out like what reads it.
+    Tensor tensor;
+    tensor.name = name;
+    tensor.role = Role::temporary;
+    Holder holder;
+    Equation equation;
+    equation.span = span_;
+    for (IndexId i : scope.indices)
+        if (has_element(pattern.indices, i) && !has_element(reduce.indices, i)) {
+            holder.dimensions.push_back(number(i));
+            equation.indices.push_back(fresh[number(i)]);
+            equation.at.push_back(place(equation.indices.back()));
+        }
+    RICCI_ASSERT(equation.indices.size() + reduce.indices.size() == pattern.indices.size(),
+                 "every index of a reduction is bound by it or around it");
+    tensor.rank = static_cast<int>(equation.indices.size());
+    for (IndexId i : equation.indices) tensor.shape.push_back(extent(i));
+    holder.tensor = program_.add(std::move(tensor));
+    equation.target = holder.tensor;
+    std::vector<IndexId> bound;
+    for (IndexId i : reduce.indices) bound.push_back(fresh[number(i)]);
+    equation.value =
+        context_.reduce(reduce.reducer, bound, now(reduce.condition), now(reduce.body));
+    program_.equations.push_back(std::move(equation));
+    return holder;
+}
+
+// --- equal reductions ----------------------------------------------------------------------------
+
+Pattern Canonicaliser::pattern(const Reduce& reduce) const {
+    Pattern pattern;
+    const auto note = [&](const std::vector<IndexId>& indices) {
+        for (IndexId i : indices)
+            if (!has_element(pattern.indices, i)) pattern.indices.push_back(i);
+    };
+    note(free_indices(reduce.body));
+    if (reduce.condition) note(free_indices(reduce.condition));
+    note(reduce.indices);
+
+    std::unordered_map<std::uint32_t, Expr> numbered;
+    pattern.key = {static_cast<std::uint64_t>(reduce.reducer)};
+    for (std::size_t n = 0; n < pattern.indices.size(); ++n) {
+        const IndexId i = pattern.indices[n];
+        numbered.emplace(static_cast<std::uint32_t>(i), context_.index(pattern_index(n)));
+        pattern.key.push_back(has_element(reduce.indices, i) ? 1 : 0);
+        pattern.key.push_back(representative(program_.at(i).lower)->id);
+        pattern.key.push_back(representative(program_.at(i).upper)->id);
+    }
+    const auto id = [&](Expr e) {
+        return e ? substitute_indices(context_, e, numbered)->id : UINT64_MAX;
+    };
+    pattern.key.push_back(id(reduce.body));
+    pattern.key.push_back(id(reduce.condition));
+    return pattern;
+}
+
+Expr Canonicaliser::read(const Holder& holder, const Pattern& pattern) const {
+    std::vector<Expr> at;
+    for (std::size_t n : holder.dimensions) at.push_back(place(pattern.indices[n]));
+    return context_.access(holder.tensor, std::move(at));
+}
+
+/// Notes a statement whose array holds exactly the values of a reduction.
+void Canonicaliser::remember(const Equation& equation) {
+    const auto* reduce = std::get_if<Reduce>(&equation.value->term);
+    const Tensor& tensor = program_.at(equation.target);
+    if (!reduce || equation.op != Assign::define || tensor.dtype_of ||
+        updated_.contains(equation.target))
+        return;
+    const Pattern shape = pattern(*reduce);
+    if (equation.indices.size() + reduce->indices.size() != shape.indices.size()) return;
+    Holder holder{equation.target, {}};
+    for (std::size_t d = 0; d < equation.at.size(); ++d) {
+        const auto found = std::find_if(shape.indices.begin(), shape.indices.end(), [&](IndexId i) {
+            return has_element(equation.indices, i) && equation.at[d] == place(i);
+        });
+        if (found == shape.indices.end() ||
+            representative(tensor.shape[d]) != representative(extent(*found)))
+            return;
+        holder.dimensions.push_back(static_cast<std::size_t>(found - shape.indices.begin()));
+    }
+    const std::set<std::size_t> distinct(holder.dimensions.begin(), holder.dimensions.end());
+    if (distinct.size() != equation.indices.size()) return;
+    holders_.emplace(shape.key, std::move(holder));
+}
+
+// --- extents -------------------------------------------------------------------------------------
+
+/// Extents that binding requires to be equal count as one.
+void Canonicaliser::find_equal_extents() {
+    for (const Requirement& requirement : program_.requirements) {
+        if (requirement.kind != Requirement::Kind::equal) continue;
+        const Expr a = representative(requirement.a);
+        const Expr b = representative(requirement.b);
+        if (a != b) equal_extents_.emplace(b, a);
+    }
+}
+
+Expr Canonicaliser::representative(Expr extent) const {
+    for (auto it = equal_extents_.find(extent); it != equal_extents_.end();
+         it = equal_extents_.find(extent))
+        extent = it->second;
+    return extent;
+}
+
+/// Whether the subscript is an index that runs from 0 to the dimension's extent.
+bool Canonicaliser::is_surely_inside(TensorId tensor, std::size_t dimension, Expr subscript) const {
+    const auto* value = std::get_if<IndexValue>(&subscript->term);
+    if (!value) return false;
+    const Index& index = program_.at(value->index);
+    return is_literal(index.lower, 0) &&
+           representative(index.upper) == representative(program_.at(tensor).shape[dimension]);
+}
+
+Expr Canonicaliser::extent(IndexId i) const {
+    const Index& index = program_.at(i);
+    return integer_difference(context_, index.upper, index.lower);
+}
+
+/// The index counted from its lower bound.
+Expr Canonicaliser::place(IndexId i) const {
+    return integer_difference(context_, context_.index(i), program_.at(i).lower);
+}
+
+}  // namespace
+
+Program canonicalise(Program program) { return Canonicaliser(std::move(program)).run(); }
+
+}  // namespace ricci
