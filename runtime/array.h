@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -14,19 +16,31 @@
 
 namespace ricci {
 
+/// The dtype of a C++ element type: `DTypeOf<float>::value` is f32.
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::boolean; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::i8; };
-template <> struct DTypeOf<std::int16_t> { static constexpr DType value = DType::i16; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct DTypeOf<std::uint16_t> { static constexpr DType value = DType::u16; };
-template <> struct DTypeOf<std::uint32_t> { static constexpr DType value = DType::u32; };
-template <> struct DTypeOf<std::uint64_t> { static constexpr DType value = DType::u64; };
-template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
+template <>
+struct DTypeOf<bool> : std::integral_constant<DType, DType::boolean> {};
+template <>
+struct DTypeOf<std::int8_t> : std::integral_constant<DType, DType::i8> {};
+template <>
+struct DTypeOf<std::int16_t> : std::integral_constant<DType, DType::i16> {};
+template <>
+struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::i32> {};
+template <>
+struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::i64> {};
+template <>
+struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::u8> {};
+template <>
+struct DTypeOf<std::uint16_t> : std::integral_constant<DType, DType::u16> {};
+template <>
+struct DTypeOf<std::uint32_t> : std::integral_constant<DType, DType::u32> {};
+template <>
+struct DTypeOf<std::uint64_t> : std::integral_constant<DType, DType::u64> {};
+template <>
+struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
+template <>
+struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
 
 /// A handle on a typed, strided block of memory, row-major unless it is a view. Copies share the
 /// memory. Own memory is 64-byte aligned and comes from a pool.
@@ -42,7 +56,9 @@ class Array {
 
     /// Copies the values, row-major. Throws: `shape` when the count differs from the shape's.
     template <class T>
-    static Array from(std::span<const T> values, Shape shape);
+    static Array from(std::span<const T> values, Shape shape) {
+        return from(values.data(), values.size(), DTypeOf<T>::value, std::move(shape));
+    }
     template <class T>
     static Array from(std::initializer_list<T> values, Shape shape) {
         return from(std::span<const T>(values.begin(), values.size()), std::move(shape));
@@ -72,15 +88,19 @@ class Array {
     [[nodiscard]] const Strides& strides() const noexcept { return strides_; }
     [[nodiscard]] int rank() const noexcept { return static_cast<int>(shape_.size()); }
     [[nodiscard]] std::int64_t size() const noexcept { return size_; }  ///< elements
-    [[nodiscard]] std::int64_t extent(int dimension) const;  ///< negative counts from the end
+    /// Negative dimensions count from the end. Throws: `range`.
+    [[nodiscard]] std::int64_t extent(int dimension) const;
     [[nodiscard]] bool is_weak() const noexcept { return is_weak_; }
     [[nodiscard]] bool is_contiguous() const noexcept;
     [[nodiscard]] bool is_empty_handle() const noexcept { return dtype_ == DType::none; }
     [[nodiscard]] void* data() const noexcept { return data_; }
     /// Contiguous elements. Throws: `type` for another dtype, `shape` when not contiguous.
     template <class T>
-    [[nodiscard]] std::span<T> span() const;
-    /// One element converted to double.
+    [[nodiscard]] std::span<T> span() const {
+        require_span(DTypeOf<std::remove_const_t<T>>::value);
+        return {static_cast<T*>(data_), static_cast<std::size_t>(size_)};
+    }
+    /// One element converted to double. Throws: `range`.
     [[nodiscard]] double at(std::initializer_list<std::int64_t> position) const;
     /// The only element, converted to double. Throws: `shape` when there is not exactly one.
     [[nodiscard]] double item() const;
@@ -88,16 +108,21 @@ class Array {
     // Views: they share memory.
     /// [lower, upper) of one dimension. Throws: `range`.
     [[nodiscard]] Array slice(int dimension, std::int64_t lower, std::int64_t upper) const;
+    /// Dimension d of the result is dimension `order[d]` of this one. Throws: `range`.
     [[nodiscard]] Array transpose(const std::vector<int>& order) const;
     /// Throws: `shape` when the counts differ or the array is not contiguous.
     [[nodiscard]] Array reshape(Shape shape) const;
 
     // New memory.
-    [[nodiscard]] Array copy() const;  ///< contiguous
+    [[nodiscard]] Array copy() const;           ///< contiguous
     [[nodiscard]] Array to(DType dtype) const;  ///< contiguous, converted
-    [[nodiscard]] Array contiguous() const;  ///< itself when it already is
+    [[nodiscard]] Array contiguous() const;     ///< itself when it already is
 
   private:
+    static Array from(const void* values, std::size_t count, DType dtype, Shape shape);
+    void require_span(DType dtype) const;
+    [[nodiscard]] double element(std::int64_t offset) const;
+
     std::shared_ptr<void> owner_;
     void* data_ = nullptr;
     DType dtype_ = DType::none;

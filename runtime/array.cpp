@@ -1,0 +1,271 @@
+// runtime/array.cpp – making, viewing and converting arrays
+#include "runtime/array.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "runtime/element.h"
+#include "runtime/pool.h"
+#include "runtime/strided.h"
+
+namespace ricci {
+
+using runtime::convert;
+using runtime::Element;
+using runtime::for_each_row;
+using runtime::with_element;
+
+namespace {
+
+[[noreturn]] void fail(ErrorKind kind, std::string message, std::string hint = {}) {
+    throw Error({.kind = kind, .message = std::move(message), .hint = std::move(hint)});
+}
+
+/// A dimension counted from the front. Throws: `range`.
+std::size_t dimension_of(const Shape& shape, int dimension) {
+    const int rank = static_cast<int>(shape.size());
+    const int front = dimension < 0 ? dimension + rank : dimension;
+    if (front < 0 || front >= rank) {
+        fail(ErrorKind::range,
+             format("dimension {} of an array {} of rank {}", dimension, str(shape), rank));
+    }
+    return static_cast<std::size_t>(front);
+}
+
+/// Copies a strided array's elements into contiguous memory, converting them.
+template <class To, class From>
+void copy_elements(const Array& from, To* to) {
+    const From* source = static_cast<const From*>(from.data());
+    for_each_row(
+        from.shape(), from.strides(),
+        [&](std::int64_t offset, std::int64_t first, std::int64_t length, std::int64_t step) {
+            for (std::int64_t i = 0; i < length; ++i)
+                to[first + i] = convert<To>(source[offset + i * step]);
+        });
+}
+
+}  // namespace
+
+Array::Array(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
+    if (dtype == DType::none) fail(ErrorKind::type, "an array needs a type");
+    if (shape_.size() > max_rank) {
+        fail(ErrorKind::limit,
+             format("an array of rank {}, the limit is {}", shape_.size(), max_rank));
+    }
+    size_ = element_count(shape_);
+    strides_ = row_major_strides(shape_);
+    owner_ = runtime::host_pool().allocate(static_cast<std::size_t>(size_) * size_bytes(dtype));
+    data_ = owner_.get();
+}
+
+Array::Array(double value) : Array(DType::f64, Shape{}) {
+    *static_cast<double*>(data_) = value;
+    is_weak_ = true;
+}
+
+Array::Array(int value) : Array(std::int64_t{value}) {}
+
+Array::Array(std::int64_t value) : Array(DType::i64, Shape{}) {
+    *static_cast<std::int64_t*>(data_) = value;
+    is_weak_ = true;
+}
+
+Array Array::from(const void* values, std::size_t count, DType dtype, Shape shape) {
+    Array array(dtype, std::move(shape));
+    if (static_cast<std::size_t>(array.size_) != count) {
+        fail(ErrorKind::shape,
+             format("{} for a shape {} of {}", plural(count, "value"), str(array.shape_),
+                    plural(static_cast<std::size_t>(array.size_), "element")));
+    }
+    if (count > 0) std::memcpy(array.data_, values, count * size_bytes(dtype));
+    return array;
+}
+
+Array Array::zeros(DType dtype, Shape shape) {
+    Array array(dtype, std::move(shape));
+    // All bits zero is the zero of every type.
+    std::memset(array.data_, 0, static_cast<std::size_t>(array.size_) * size_bytes(dtype));
+    return array;
+}
+
+Array Array::full(DType dtype, Shape shape, double value) {
+    Array array(dtype, std::move(shape));
+    with_element(
+        dtype, [&]<class T>(Element<T>) { std::ranges::fill(array.span<T>(), convert<T>(value)); });
+    return array;
+}
+
+Array Array::arange(DType dtype, Shape shape) {
+    Array array(dtype, std::move(shape));
+    with_element(dtype, [&]<class T>(Element<T>) {
+        std::int64_t next = 0;
+        for (T& element : array.span<T>()) element = convert<T>(next++);
+    });
+    return array;
+}
+
+Array Array::view(void* data, DType dtype, Shape shape, Strides strides) {
+    if (dtype == DType::none) fail(ErrorKind::type, "a view needs a type");
+    if (shape.size() > max_rank) {
+        fail(ErrorKind::limit,
+             format("an array of rank {}, the limit is {}", shape.size(), max_rank));
+    }
+    Array array;
+    array.size_ = element_count(shape);
+    if (strides.empty()) strides = row_major_strides(shape);
+    if (strides.size() != shape.size()) {
+        fail(ErrorKind::shape,
+             format("{} for a view of rank {}", plural(strides.size(), "stride"), shape.size()));
+    }
+    if (data == nullptr && array.size_ > 0)
+        fail(ErrorKind::shape, format("a view {} of no memory", str(shape)));
+    array.data_ = data;
+    array.dtype_ = dtype;
+    array.shape_ = std::move(shape);
+    array.strides_ = std::move(strides);
+    return array;
+}
+
+std::int64_t Array::extent(int dimension) const { return shape_[dimension_of(shape_, dimension)]; }
+
+bool Array::is_contiguous() const noexcept {
+    if (size_ == 0) return true;
+    std::int64_t step = 1;
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+        if (shape_[d] != 1 && strides_[d] != step) return false;
+        step *= shape_[d];
+    }
+    return true;
+}
+
+void Array::require_span(DType dtype) const {
+    if (dtype != dtype_) {
+        fail(ErrorKind::type,
+             format("elements of type {} are read as {}", ricci::name(dtype_), ricci::name(dtype)),
+             format("use span of {}, or convert with to(DType::{})", ricci::name(dtype_),
+                    ricci::name(dtype)));
+    }
+    if (!is_contiguous()) {
+        fail(ErrorKind::shape,
+             format("a view {} with strides {} is not contiguous", str(shape_), str(strides_)),
+             "use contiguous()");
+    }
+}
+
+double Array::element(std::int64_t offset) const {
+    return with_element(dtype_, [&]<class T>(Element<T>) {
+        return static_cast<double>(static_cast<const T*>(data_)[offset]);
+    });
+}
+
+double Array::at(std::initializer_list<std::int64_t> position) const {
+    const Shape places(position);
+    bool is_inside = places.size() == shape_.size();
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; is_inside && d < places.size(); ++d) {
+        is_inside = places[d] >= 0 && places[d] < shape_[d];
+        offset += places[d] * strides_[d];
+    }
+    if (!is_inside)
+        fail(ErrorKind::range, format("element {} of an array {}", str(places), str(shape_)));
+    return element(offset);
+}
+
+double Array::item() const {
+    if (size_ != 1 || is_empty_handle()) {
+        fail(ErrorKind::shape, format("a single value is taken from an array {} of {}", str(shape_),
+                                      plural(static_cast<std::size_t>(size_), "element")));
+    }
+    return element(0);
+}
+
+Array Array::slice(int dimension, std::int64_t lower, std::int64_t upper) const {
+    const std::size_t d = dimension_of(shape_, dimension);
+    if (lower < 0 || lower > upper || upper > shape_[d]) {
+        fail(ErrorKind::range, format("a slice {}:{} of dimension {} of an array {}", lower, upper,
+                                      dimension, str(shape_)));
+    }
+    Array view = *this;
+    view.shape_[d] = upper - lower;
+    view.size_ = element_count(view.shape_);
+    if (view.size_ > 0) {
+        const std::int64_t offset = lower * strides_[d];
+        view.data_ =
+            static_cast<char*>(data_) + offset * static_cast<std::int64_t>(size_bytes(dtype_));
+    }
+    return view;
+}
+
+Array Array::transpose(const std::vector<int>& order) const {
+    Array view = *this;
+    std::vector<bool> used(shape_.size(), false);
+    if (order.size() != shape_.size()) {
+        fail(ErrorKind::range, format("an order of {} for an array {} of rank {}",
+                                      plural(order.size(), "dimension"), str(shape_), rank()));
+    }
+    for (std::size_t d = 0; d < order.size(); ++d) {
+        const std::size_t from = dimension_of(shape_, order[d]);
+        if (used[from]) {
+            fail(ErrorKind::range,
+                 format("dimension {} stands twice in an order of dimensions", order[d]));
+        }
+        used[from] = true;
+        view.shape_[d] = shape_[from];
+        view.strides_[d] = strides_[from];
+    }
+    return view;
+}
+
+Array Array::reshape(Shape shape) const {
+    const std::int64_t count = element_count(shape);
+    if (count != size_ || shape.size() > max_rank) {
+        fail(ErrorKind::shape, format("an array {} of {} elements as {} of {}", str(shape_), size_,
+                                      str(shape), count));
+    }
+    if (!is_contiguous()) {
+        fail(ErrorKind::shape,
+             format("a view {} with strides {} is not contiguous", str(shape_), str(strides_)),
+             "use contiguous().reshape(...)");
+    }
+    Array view = *this;
+    view.strides_ = row_major_strides(shape);
+    view.shape_ = std::move(shape);
+    return view;
+}
+
+Array Array::copy() const {
+    if (is_empty_handle()) return {};
+    Array result(dtype_, shape_);
+    result.is_weak_ = is_weak_;
+    if (is_contiguous()) {
+        if (size_ > 0)
+            std::memcpy(result.data_, data_, static_cast<std::size_t>(size_) * size_bytes(dtype_));
+    } else {
+        with_element(dtype_, [&]<class T>(Element<T>) {
+            copy_elements<T, T>(*this, static_cast<T*>(result.data_));
+        });
+    }
+    return result;
+}
+
+Array Array::to(DType dtype) const {
+    if (dtype == dtype_) {
+        Array result = copy();
+        result.is_weak_ = false;
+        return result;
+    }
+    Array result(dtype, shape_);
+    with_element(dtype, [&]<class To>(Element<To>) {
+        with_element(dtype_, [&]<class From>(Element<From>) {
+            copy_elements<To, From>(*this, static_cast<To*>(result.data_));
+        });
+    });
+    return result;
+}
+
+Array Array::contiguous() const { return is_contiguous() ? *this : copy(); }
+
+}  // namespace ricci

@@ -1,0 +1,47 @@
+// runtime/pool.h – a size-class memory pool: 64-byte aligned blocks, reused at once
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace ricci::runtime {
+
+/// What a pool holds, in bytes.
+struct PoolUse {
+    std::size_t in_use_bytes = 0;  ///< handed out now
+    std::size_t peak_bytes = 0;    ///< most ever handed out at once
+    std::size_t kept_bytes = 0;    ///< free, kept for the next request
+    std::uint64_t requests = 0;    ///< blocks handed out so far
+    std::uint64_t reused = 0;      ///< of these, taken from what was kept
+};
+
+/// Hands out blocks of memory and keeps returned ones by size class, so that results and
+/// temporaries of a loop are not mapped and zeroed by the system every time. Thread-safe. Blocks
+/// may outlive the pool.
+class Pool {
+  public:
+    Pool();
+
+    /// An uninitialised block of at least `size_bytes`, aligned to 64 bytes; it returns to the pool
+    /// when the last copy of the handle goes.
+    /// Throws: `device` when the system has no memory.
+    [[nodiscard]] std::shared_ptr<void> allocate(std::size_t size_bytes);
+    [[nodiscard]] PoolUse use() const;
+    /// Sets the peak to what is in use now.
+    void reset_peak();
+    /// Gives all kept blocks back to the system.
+    void trim();
+
+  private:
+    struct State;
+    std::shared_ptr<State> state_;
+};
+
+/// The pool that arrays on the CPU use.
+[[nodiscard]] Pool& host_pool();
+
+/// The bytes really reserved for a request: the size class it falls in, at most a quarter more.
+[[nodiscard]] std::size_t size_class_bytes(std::size_t size_bytes) noexcept;
+
+}  // namespace ricci::runtime

@@ -1,0 +1,130 @@
+// tests/runtime/array_test.cpp – making, viewing and converting arrays
+#include "runtime/array.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "tests/runtime/helpers.h"
+
+namespace ricci {
+namespace {
+
+using tests::error_text;
+
+TEST_CASE("an array from values is row-major and 64-byte aligned") {
+    const Array a = Array::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+    CHECK(a.dtype() == DType::f32);
+    CHECK(a.strides() == Strides{3, 1});
+    CHECK(a.at({1, 0}) == 4);
+    CHECK(reinterpret_cast<std::uintptr_t>(a.data()) % 64 == 0);
+}
+
+TEST_CASE("values that do not fill the shape are an error") {
+    CHECK(error_text([] { (void)Array::from<float>({1, 2}, {2, 3}); }) ==
+          "shape: 2 values for a shape [2, 3] of 6 elements");
+}
+
+TEST_CASE("copies of a handle share memory, copy() does not") {
+    const Array a = Array::zeros(DType::f64, {2});
+    const Array same = a;
+    const Array other = a.copy();
+    a.span<double>()[0] = 7;
+    CHECK(same.at({0}) == 7);
+    CHECK(other.at({0}) == 0);
+}
+
+TEST_CASE("numbers are weak scalars") {
+    CHECK(Array(2.5).is_weak());
+    CHECK(Array(2.5).dtype() == DType::f64);
+    CHECK(Array(3).dtype() == DType::i64);
+    CHECK(Array(3).item() == 3);
+    CHECK_FALSE(Array(3).to(DType::f32).is_weak());
+}
+
+TEST_CASE("a slice shares memory and counts from its own start") {
+    const Array a = Array::arange(DType::f32, {4, 3});
+    const Array rows = a.slice(0, 1, 3);
+    CHECK(rows.shape() == Shape{2, 3});
+    CHECK(rows.at({0, 2}) == 5);
+    CHECK(rows.is_contiguous());
+    CHECK_FALSE(a.slice(1, 0, 2).is_contiguous());
+    CHECK(a.slice(-1, 2, 2).size() == 0);
+    CHECK(error_text([&] { (void)a.slice(0, 3, 5); }) ==
+          "range: a slice 3:5 of dimension 0 of an array [4, 3]");
+}
+
+TEST_CASE("a transposed view reads the same elements; its copy is contiguous") {
+    const Array t = Array::arange(DType::f64, {2, 3}).transpose({1, 0});
+    CHECK(t.shape() == Shape{3, 2});
+    CHECK(t.at({2, 1}) == 5);
+    CHECK_FALSE(t.is_contiguous());
+    const Array c = t.contiguous();
+    CHECK(c.is_contiguous());
+    CHECK(c.span<double>()[1] == 3);
+    CHECK(error_text([&] { (void)t.transpose({0, 0}); }) ==
+          "range: dimension 0 stands twice in an order of dimensions");
+}
+
+TEST_CASE("a reshape keeps the row-major order") {
+    const Array a = Array::arange(DType::i32, {2, 6});
+    CHECK(a.reshape({3, 4}).at({2, 1}) == 9);
+    CHECK(error_text([&] { (void)a.reshape({5}); }) ==
+          "shape: an array [2, 6] of 12 elements as [5] of 5");
+}
+
+TEST_CASE("a view of user memory writes through, with strides") {
+    double memory[6] = {0, 1, 2, 3, 4, 5};
+    const Array column = Array::view(memory, {2}, {3});
+    CHECK(column.at({1}) == 3);
+    memory[3] = 30;
+    CHECK(column.at({1}) == 30);
+    CHECK(error_text([&] { (void)Array::view(memory, {2}, {1, 1}); }) ==
+          "shape: 2 strides for a view of rank 1");
+}
+
+TEST_CASE("conversion to integers saturates and NaN becomes 0") {
+    const double inf = std::numeric_limits<double>::infinity();
+    const Array a = Array::from<double>({1e9, -1e9, std::nan(""), -1.9, inf}, {5});
+    const Array b = a.to(DType::i8);
+    CHECK(b.at({0}) == 127);
+    CHECK(b.at({1}) == -128);
+    CHECK(b.at({2}) == 0);
+    CHECK(b.at({3}) == -1);
+    CHECK(a.to(DType::u64).span<std::uint64_t>()[4] == std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST_CASE("an element outside the array is an error") {
+    const Array a = Array::zeros(DType::f32, {2, 3});
+    CHECK(error_text([&] { (void)a.at({0, 3}); }) == "range: element [0, 3] of an array [2, 3]");
+    CHECK(error_text([&] { (void)a.at({0}); }) == "range: element [0] of an array [2, 3]");
+    CHECK(error_text([&] { (void)a.extent(2); }) ==
+          "range: dimension 2 of an array [2, 3] of rank 2");
+    CHECK(a.extent(-1) == 3);
+}
+
+TEST_CASE("a span of another type is an error that names the conversion") {
+    const Array a = Array::zeros(DType::f32, {2});
+    CHECK(error_text([&] { (void)a.span<double>(); }) ==
+          "type: elements of type f32 are read as f64\n"
+          "  = hint: use span of f32, or convert with to(DType::f64)");
+}
+
+TEST_CASE("an array larger than memory is an error, not a crash") {
+    CHECK(error_text([] {
+              Array(DType::f64, {1LL << 24, 1LL << 23});
+          }).starts_with("device: no memory for"));
+    CHECK(error_text([] { Array(DType::f64, {1LL << 40, 1LL << 40}); }).starts_with("limit: "));
+}
+
+TEST_CASE("types without values yet can be held but not read") {
+    const Array half(DType::f16, {2});
+    CHECK(error_text([&] { (void)half.at({0}); }) ==
+          "type: values of type f16 are not supported yet\n"
+          "  = hint: convert to f32 or f64");
+}
+
+}  // namespace
+}  // namespace ricci
