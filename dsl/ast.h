@@ -14,6 +14,10 @@ namespace ricci::ast {
 
 // The grammar is that of docs/language.md §1. Operators are kept as written: `a - b` is
 // Binary{sub}; grouping parentheses are recorded (Expr::parenthesised) and make no node.
+//
+// Everything but the left operands of Binary is nested at most max_nesting (dsl/parser.h) deep.
+// A chain of left-associative operators (`a + b - c`, `p && q && r`) leans to the left and may be
+// as long as the source: walk its left spine with a loop, never by recursion.
 
 struct Expr;
 using ExprPtr = std::shared_ptr<const Expr>;
@@ -31,7 +35,21 @@ struct Unary {
     ExprPtr a;
 };
 enum class BinaryOp : std::uint8_t {
-    logical_or, logical_and, eq, ne, lt, le, gt, ge, add, sub, mul, div, floordiv, mod, pow
+    logical_or,
+    logical_and,
+    eq,
+    ne,
+    lt,
+    le,
+    gt,
+    ge,
+    add,
+    sub,
+    mul,
+    div,
+    floordiv,
+    mod,
+    pow
 };
 struct Binary {
     BinaryOp op;
@@ -78,6 +96,9 @@ struct Expr {
     std::variant<Number, Name, Unary, Binary, Conditional, Ellipsis, Access, Call, Reduce> node;
     Span span;
     bool parenthesised = false;
+
+    /// Releases long chains of left operands one by one, not by recursion.
+    ~Expr();
 };
 
 /// One dimension of a target.
@@ -89,7 +110,7 @@ struct Slot {
         ellipsis,   ///< `..`
     };
     Kind kind = Kind::subscript;
-    ExprPtr expr;      ///< subscript: the expression; shifted: the index
+    ExprPtr expr;  ///< subscript: the expression; shifted: the index
     Span span;
 };
 struct Target {
