@@ -23,6 +23,8 @@ function(ricci_room room)
                  FILES ${ARG_HEADERS})
   target_compile_features(ricci_${room} PUBLIC cxx_std_20)
   target_link_libraries(ricci_${room} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  set_target_properties(ricci_${room} PROPERTIES EXPORT_NAME ${room})
+  set_property(GLOBAL APPEND PROPERTY RICCI_ROOMS ricci_${room})
   ricci_warnings(ricci_${room})
 endfunction()
 

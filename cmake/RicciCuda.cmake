@@ -1,0 +1,18 @@
+# RICCI_CUDA: a CUDA toolkit is used when it is found, never required unless asked for.
+# Sets RICCI_CUDA_TOOLKIT: ON when there is one to use.
+set(RICCI_CUDA_TOOLKIT OFF)
+if(RICCI_CUDA STREQUAL "OFF")
+  message(STATUS "ricci: built without CUDA (RICCI_CUDA=OFF)")
+else()
+  if(RICCI_CUDA STREQUAL "ON")
+    find_package(CUDAToolkit REQUIRED)
+  else()
+    find_package(CUDAToolkit QUIET)
+  endif()
+  if(CUDAToolkit_FOUND)
+    set(RICCI_CUDA_TOOLKIT ON)
+    message(STATUS "ricci: CUDA toolkit ${CUDAToolkit_VERSION} in ${CUDAToolkit_BIN_DIR}")
+  else()
+    message(STATUS "ricci: no CUDA toolkit found, built without CUDA")
+  endif()
+endif()
