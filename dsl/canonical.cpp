@@ -11,6 +11,7 @@
 
 #include "base/match.h"
 #include "base/text.h"
+#include "dsl/affine_form.h"
 #include "dsl/derived_reducer.h"
 #include "dsl/extent.h"
 #include "dsl/walk.h"
@@ -43,23 +44,6 @@ struct Scope {
 
 bool has_element(const std::vector<IndexId>& list, IndexId i) {
     return std::find(list.begin(), list.end(), i) != list.end();
-}
-
-std::vector<Expr> conjuncts(Expr condition) {
-    std::vector<Expr> found;
-    std::vector<Expr> stack;
-    if (condition) stack.push_back(condition);
-    while (!stack.empty()) {
-        const Expr e = stack.back();
-        stack.pop_back();
-        if (is_apply(e, Op::logical_and)) {
-            const auto& args = std::get<Apply>(e->term).args;
-            stack.insert(stack.end(), args.rbegin(), args.rend());
-        } else {
-            found.push_back(e);
-        }
-    }
-    return found;
 }
 
 /// The reductions of a term that stand in no other reduction.
