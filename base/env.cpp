@@ -14,20 +14,37 @@ namespace {
 
 constexpr int most_threads = 1024;
 
-// clang-format off
 constexpr std::array variables = {
-    Variable{"RICCI_LOG",         "what is logged: `error`, `warn`, `info` (a line for each launch) or `debug`",            "warn"},
-    Variable{"RICCI_DUMP",        "stages of compilation to show, with commas between: `ast,canonical,loops,llvm`, or `all`", "none"},
-    Variable{"RICCI_DUMP_DIR",    "directory for dumps, as numbered files",                                                   "standard error"},
-    Variable{"RICCI_CACHE_DIR",   "directory for compiled kernels; empty: none are kept on disk",                             "$XDG_CACHE_HOME/ricci or ~/.cache/ricci"},
-    Variable{"RICCI_CACHE_SIZE",  "most bytes of compiled kernels on disk: `64M`, `2G`",                                      "256M"},
-    Variable{"RICCI_DEVICE",      "where programs run: `cpu`, `cuda` or `reference`",                                         "cpu"},
-    Variable{"RICCI_NUM_THREADS", "threads of a kernel; results do not depend on it",                                         "all cores"},
-    Variable{"RICCI_TIMER",       "`1`: print a table of times at exit",                                                      "0"},
-    Variable{"RICCI_TARGET",      "processor to compile for: `x86-64`, `x86-64-v3`, `znver5`, ...",                           "this machine"},
-    Variable{"RICCI_DATA",        "directory with data sets for the examples",                                                "data"},
+    Variable{.name = "RICCI_LOG",
+             .meaning = "what is logged: `error`, `warn`, `info` (a line for each launch), `debug`",
+             .fallback = "warn"},
+    Variable{.name = "RICCI_DUMP",
+             .meaning = "stages of compilation to show: `ast,canonical,loops,llvm`, or `all`",
+             .fallback = "none"},
+    Variable{.name = "RICCI_DUMP_DIR",
+             .meaning = "directory for dumps, as numbered files",
+             .fallback = "standard error"},
+    Variable{.name = "RICCI_CACHE_DIR",
+             .meaning = "directory for compiled kernels; empty: none are kept on disk",
+             .fallback = "$XDG_CACHE_HOME/ricci or ~/.cache/ricci"},
+    Variable{.name = "RICCI_CACHE_SIZE",
+             .meaning = "most bytes of compiled kernels on disk: `64M`, `2G`",
+             .fallback = "256M"},
+    Variable{.name = "RICCI_DEVICE",
+             .meaning = "where programs run: `cpu`, `cuda` or `reference`",
+             .fallback = "cpu"},
+    Variable{.name = "RICCI_NUM_THREADS",
+             .meaning = "threads of a kernel; results do not depend on it",
+             .fallback = "all cores"},
+    Variable{
+        .name = "RICCI_TIMER", .meaning = "`1`: print a table of times at exit", .fallback = "0"},
+    Variable{.name = "RICCI_TARGET",
+             .meaning = "processor to compile for: `x86-64`, `x86-64-v3`, `znver5`, ...",
+             .fallback = "this machine"},
+    Variable{.name = "RICCI_DATA",
+             .meaning = "directory with data sets for the examples",
+             .fallback = "data"},
 };
-// clang-format on
 
 /// The value, also when it is empty.
 std::optional<std::string> read(const char* name) {

@@ -26,10 +26,8 @@ bool is_set(const char* variable) {
     return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
-/// ctest names the source tree; by hand, a test binary is run from its root.
 fs::path golden_path(std::string_view name) {
-    const char* root = std::getenv("RICCI_SOURCE_DIR");
-    return fs::path(root != nullptr ? root : ".") / "tests" / "golden" / format("{}.txt", name);
+    return source_root() / "tests" / "golden" / format("{}.txt", name);
 }
 
 std::optional<std::string> read(const fs::path& path) {
@@ -72,6 +70,11 @@ std::string difference(std::string_view expected, std::string_view actual) {
 }
 
 }  // namespace
+
+fs::path source_root() {
+    const char* root = std::getenv("RICCI_SOURCE_DIR");
+    return root != nullptr ? root : ".";
+}
 
 void check_golden(std::string_view name, std::string_view text) {
     std::string actual(text);

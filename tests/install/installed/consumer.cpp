@@ -1,0 +1,11 @@
+// tests/install/installed/consumer.cpp – a program that uses an installed Ricci
+#include <ricci/ricci.h>
+
+#include <iostream>
+
+#include "dsl/program.h"
+
+int main() {
+    const ricci::Function linear = ricci::compile("Y[n,o] := W[o,k]*X[n,k] + b[o]");
+    std::cout << ricci::str(linear.grad("W")) << '\n';
+}
