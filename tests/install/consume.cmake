@@ -17,6 +17,6 @@ endif()
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${build}
     -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
     -DCMAKE_PREFIX_PATH=${PREFIX} -DRICCI_SOURCE=${RICCI_SOURCE})
-run(${CMAKE_COMMAND} --build ${build} --parallel 2)
+run(${CMAKE_COMMAND} --build ${build} --target consumer --parallel 2)
 run(${build}/consumer)
 message(STATUS "${output}")
