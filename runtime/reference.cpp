@@ -1,0 +1,299 @@
+// runtime/reference.cpp – evaluates bound programs slowly and obviously: the oracle of every test
+#include "runtime/reference.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "base/match.h"
+#include "dsl/walk.h"
+#include "runtime/element.h"
+#include "runtime/reference_ops.h"
+#include "runtime/reference_reduce.h"
+#include "runtime/strided.h"
+
+namespace ricci::runtime {
+namespace {
+
+/// The elements of a tensor, row-major.
+struct Values {
+    DType dtype = DType::none;
+    Shape shape;
+    std::vector<Scalar> elements;
+};
+
+/// The value of each index, by number.
+using Point = std::vector<std::int64_t>;
+
+Scalar literal_value(const Number& number, DType dtype) {
+    Scalar result;
+    match(
+        number, [&](bool v) { result = convert_scalar({0, v ? 1 : 0}, DType::boolean, dtype); },
+        [&](std::int64_t v) { result = convert_scalar({0, v}, DType::i64, dtype); },
+        [&](double v) { result = convert_scalar({v, 0}, DType::f64, dtype); },
+        [&](const std::complex<double>&) {
+            throw Error(
+                {.kind = ErrorKind::type, .message = "complex values are not supported yet"});
+        });
+    return result;
+}
+
+class Evaluator {
+  public:
+    Evaluator(const BoundProgram& program, bool with_bounds)
+        : program_(program),
+          with_bounds_(with_bounds),
+          tensors_(program.tensors.size()),
+          point_(program.indices.size(), 0) {}
+
+    void load(TensorId id, const Array& array);
+    void run() {
+        for (const BoundEquation& equation : program_.equations) evaluate(equation);
+    }
+    [[nodiscard]] const Values& values(TensorId id) const { return tensors_[position(id)]; }
+
+  private:
+    /// Terms in the order in which they are evaluated, each after its operands.
+    struct Terms {
+        std::vector<Expr> nodes;
+        std::vector<std::vector<std::size_t>> operands;  ///< of each node, as places in `nodes`
+        std::vector<Scalar> values;
+        ExprMap<std::size_t> places;
+
+        [[nodiscard]] const Scalar& operator[](Expr e) const { return values[places.at(e)]; }
+    };
+    [[nodiscard]] static Terms make_terms(const std::vector<Expr>& roots);
+    void compute(Terms& terms) const;
+    [[nodiscard]] Scalar value(Expr e, const std::vector<Scalar>& args) const;
+    [[nodiscard]] Scalar apply(Op op, DType operand_type, DType type,
+                               const std::vector<Scalar>& args) const {
+        return with_bounds_ ? operate_with_bound(op, operand_type, type, args)
+                            : operate(op, operand_type, type, args);
+    }
+    [[nodiscard]] Scalar convert_to(DType to, const Scalar& value, DType from) const {
+        return with_bounds_ ? convert_with_bound(value, from, to) : convert_scalar(value, from, to);
+    }
+    [[nodiscard]] std::size_t offset(TensorId id, const std::vector<Scalar>& at) const;
+
+    void evaluate(const BoundEquation& equation);
+    [[nodiscard]] Scalar reduce(const Reduction& reduction, Expr body, Terms& condition,
+                                Terms& terms);
+    void store(const BoundEquation& equation, std::size_t at, Scalar value);
+    template <class Body>
+    void for_each_point(const std::vector<IndexId>& indices, std::size_t depth, const Body& body);
+
+    const BoundProgram& program_;
+    bool with_bounds_;
+    std::vector<Values> tensors_;
+    Point point_;
+};
+
+void Evaluator::load(TensorId id, const Array& array) {
+    const BoundTensor& tensor = program_.at(id);
+    RICCI_ASSERT(array.shape() == tensor.shape, "arguments have the shapes that were bound");
+    Values& values = tensors_[position(id)];
+    values = {tensor.dtype, tensor.shape, {}};
+    with_element(array.dtype(), [&]<class T>(Element<T>) {
+        const T* data = static_cast<const T*>(array.data());
+        for_each_row(
+            array.shape(), array.strides(),
+            [&](std::int64_t start, std::int64_t, std::int64_t length, std::int64_t step) {
+                for (std::int64_t i = 0; i < length; ++i) {
+                    const T element = data[start + i * step];
+                    Scalar scalar;
+                    if constexpr (std::is_floating_point_v<T>)
+                        scalar.real = static_cast<double>(element);
+                    else
+                        scalar.integer = static_cast<std::int64_t>(element);
+                    values.elements.push_back(convert_scalar(scalar, array.dtype(), tensor.dtype));
+                }
+            });
+    });
+}
+
+/// The body for every point of the ranges, the last index fastest.
+template <class Body>
+void Evaluator::for_each_point(const std::vector<IndexId>& indices, std::size_t depth,
+                               const Body& body) {
+    if (depth == indices.size()) return body();
+    const BoundIndex& index = program_.at(indices[depth]);
+    for (std::int64_t v = index.lower; v < index.upper; ++v) {
+        point_[position(indices[depth])] = v;
+        for_each_point(indices, depth + 1, body);
+    }
+}
+
+void Evaluator::evaluate(const BoundEquation& equation) {
+    const BoundTensor& target = program_.at(equation.target);
+    Values& result = tensors_[position(equation.target)];
+    if (target.previous) {
+        result = tensors_[position(*target.previous)];
+    } else {
+        result = {target.dtype, target.shape, {}};
+        result.elements.assign(static_cast<std::size_t>(element_count(target.shape)), Scalar{});
+    }
+    const auto& reduction = equation.reduction;
+    Terms at = make_terms(equation.at);
+    Terms condition =
+        make_terms(reduction && reduction->condition ? std::vector{reduction->condition}
+                                                     : std::vector<Expr>{});
+    Terms body = make_terms({equation.value});
+    for_each_point(equation.indices, 0, [&] {
+        compute(at);
+        std::vector<Scalar> place;
+        for (Expr e : equation.at) place.push_back(at[e]);
+        Scalar value;
+        if (reduction) {
+            value = convert_to(target.dtype, reduce(*reduction, equation.value, condition, body),
+                               reduction->accumulator);
+        } else {
+            compute(body);
+            value = convert_to(target.dtype, body[equation.value], equation.value->dtype);
+        }
+        store(equation, offset(equation.target, place), value);
+    });
+}
+
+Scalar Evaluator::reduce(const Reduction& reduction, Expr body, Terms& condition, Terms& terms) {
+    Accumulator accumulator(reduction.reducer, reduction.accumulator, body->dtype, with_bounds_);
+    const bool is_position =
+        reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
+    bool is_doubtful = false;
+    for_each_point(reduction.indices, 0, [&] {
+        if (reduction.condition) {
+            compute(condition);
+            is_doubtful |= condition[reduction.condition].bound > 0;
+            if (condition[reduction.condition].integer == 0) return;
+        }
+        compute(terms);
+        const Scalar term =
+            is_position ? terms[body] : convert_to(reduction.accumulator, terms[body], body->dtype);
+        accumulator.add(term, point_[position(reduction.indices.front())]);
+    });
+    Scalar result = accumulator.result();
+    if (is_doubtful) result.bound = std::numeric_limits<double>::infinity();
+    return result;
+}
+
+void Evaluator::store(const BoundEquation& equation, std::size_t at, Scalar value) {
+    Scalar& element = tensors_[position(equation.target)].elements[at];
+    const DType type = program_.at(equation.target).dtype;
+    const auto combined = [&](Op op) { return apply(op, type, type, {element, value}); };
+    switch (equation.op) {
+        case Assign::define:
+        case Assign::set:    element = value; break;
+        case Assign::add:    element = combined(Op::add); break;
+        case Assign::mul:    element = combined(Op::mul); break;
+        case Assign::max:    element = combined(Op::max); break;
+        case Assign::min:    element = combined(Op::min); break;
+        case Assign::sub:    RICCI_ASSERT(false, "`-=` is `+=` in canonical form");
+    }
+}
+
+// --- terms ---------------------------------------------------------------------------------------
+
+Evaluator::Terms Evaluator::make_terms(const std::vector<Expr>& roots) {
+    Terms terms;
+    terms.nodes = postorder(roots);
+    for (Expr e : terms.nodes) {
+        terms.places.emplace(e, terms.places.size());
+        std::vector<std::size_t> places;
+        for (Expr operand : ricci::operands(e)) places.push_back(terms.places.at(operand));
+        terms.operands.push_back(std::move(places));
+    }
+    terms.values.resize(terms.nodes.size());
+    return terms;
+}
+
+void Evaluator::compute(Terms& terms) const {
+    std::vector<Scalar> args;
+    for (std::size_t n = 0; n < terms.nodes.size(); ++n) {
+        args.clear();
+        for (std::size_t place : terms.operands[n]) args.push_back(terms.values[place]);
+        terms.values[n] = value(terms.nodes[n], args);
+    }
+}
+
+Scalar Evaluator::value(Expr e, const std::vector<Scalar>& args) const {
+    return match(
+        e->term, [&](const Literal& t) { return literal_value(t.value, e->dtype); },
+        [&](const IndexValue& t) { return Scalar{0, point_[position(t.index)]}; },
+        [&](const Access& t) {
+            return tensors_[position(t.tensor)].elements[offset(t.tensor, args)];
+        },
+        [&](const Apply& t) { return apply(t.op, t.args.back()->dtype, e->dtype, args); },
+        [&](const Cast& t) { return convert_to(e->dtype, args.front(), t.a->dtype); },
+        [&](const Size&) -> Scalar {
+            RICCI_ASSERT(false, "bound terms have no sizes");
+            return {};
+        },
+        [&](const Reduce&) -> Scalar {
+            RICCI_ASSERT(false, "bound terms have no reductions");
+            return {};
+        });
+}
+
+/// The row-major place of an element.
+std::size_t Evaluator::offset(TensorId id, const std::vector<Scalar>& at) const {
+    const Shape& shape = program_.at(id).shape;
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        RICCI_ASSERT(at[d].integer >= 0 && at[d].integer < shape[d],
+                     "subscripts are proved in bounds");
+        offset = offset * shape[d] + at[d].integer;
+    }
+    return static_cast<std::size_t>(offset);
+}
+
+// --- results -------------------------------------------------------------------------------------
+
+Array to_array(const Values& values) {
+    Array array(values.dtype, values.shape);
+    with_element(values.dtype, [&]<class T>(Element<T>) {
+        T* out = static_cast<T*>(array.data());
+        for (const Scalar& scalar : values.elements) {
+            if constexpr (std::is_floating_point_v<T>)
+                *out++ = static_cast<T>(scalar.real);
+            else
+                *out++ = static_cast<T>(scalar.integer);
+        }
+    });
+    return array;
+}
+
+Array bounds_array(const Values& values) {
+    Array array(DType::f64, values.shape);
+    std::transform(values.elements.begin(), values.elements.end(),
+                   static_cast<double*>(array.data()), [](const Scalar& s) { return s.bound; });
+    return array;
+}
+
+Evaluator evaluated(const BoundProgram& program, const std::vector<Array>& arguments,
+                    bool with_bounds) {
+    RICCI_ASSERT(arguments.size() == program.arguments.size(), "every argument is given");
+    Evaluator evaluator(program, with_bounds);
+    for (std::size_t n = 0; n < arguments.size(); ++n)
+        evaluator.load(program.arguments[n], arguments[n]);
+    evaluator.run();
+    return evaluator;
+}
+
+}  // namespace
+
+std::vector<Array> evaluate(const BoundProgram& program, const std::vector<Array>& arguments) {
+    const Evaluator evaluator = evaluated(program, arguments, false);
+    std::vector<Array> outputs;
+    for (TensorId id : program.outputs) outputs.push_back(to_array(evaluator.values(id)));
+    return outputs;
+}
+
+std::vector<Estimate> evaluate_with_bounds(const BoundProgram& program,
+                                           const std::vector<Array>& arguments) {
+    const Evaluator evaluator = evaluated(program, arguments, true);
+    std::vector<Estimate> outputs;
+    for (TensorId id : program.outputs)
+        outputs.push_back({to_array(evaluator.values(id)), bounds_array(evaluator.values(id))});
+    return outputs;
+}
+
+}  // namespace ricci::runtime
