@@ -129,34 +129,31 @@ std::vector<std::string> marker_rows(std::vector<Mark> marks) {
 /// The lines of a source with the labels that begin in them.
 class Excerpt {
   public:
-    Excerpt(const Source& source, const std::vector<Label>& labels) : source_(source) {
+    /// `labels` are not empty and outlive the excerpt, as the source does.
+    Excerpt(const Source& source, const std::vector<Label>& labels)
+        : source_name_(source.name), first_(labels.data()) {
         // A place past the end is shown after the last word, not on the empty line below.
-        const std::size_t last = source.text.find_last_not_of(" \t\r\n");
-        const std::string_view text = std::string_view(source.text).substr(0, last + 1);
-        line_begins_.push_back(0);
-        for (std::size_t i = 0; i < text.size(); ++i) {
-            if (text[i] == '\n') line_begins_.push_back(i + 1);
+        text_ = source.text;
+        text_ = text_.substr(0, text_.find_last_not_of(" \t\r\n") + 1);
+        for (std::size_t i = 0; i < text_.size(); ++i) {
+            if (text_[i] == '\n') line_begins_.push_back(i + 1);
         }
-        text_ = text;
         for (const Label& label : labels) by_line_[line_of(label.span)].push_back(&label);
-        if (!labels.empty()) first_ = &labels.front();
-        const bool is_numbered = line_begins_.size() > 1;
-        if (is_numbered && !by_line_.empty()) {
-            gutter_ = std::to_string(by_line_.rbegin()->first + 1).size();
-        }
-        is_numbered_ = is_numbered;
+        if (is_numbered()) gutter_ = std::to_string(by_line_.rbegin()->first + 1).size();
     }
 
     [[nodiscard]] std::string indent() const { return std::string(gutter_, ' '); }
 
     [[nodiscard]] std::string str() const {
         std::string out;
-        if (!source_.name.empty() && first_ != nullptr) out += place(first_->span);
+        if (!source_name_.empty()) out += place(first_->span);
         for (const auto& [line, labels] : by_line_) out += str(line, labels);
         return out;
     }
 
   private:
+    [[nodiscard]] bool is_numbered() const { return line_begins_.size() > 1; }
+
     [[nodiscard]] std::size_t line_of(Span span) const {
         const std::size_t begin = std::min<std::size_t>(span.begin, text_.size());
         const auto after = std::ranges::upper_bound(line_begins_, begin);
@@ -176,7 +173,7 @@ class Excerpt {
         const std::size_t line = line_of(span);
         const std::size_t byte = std::min<std::size_t>(span.begin, text_.size());
         const DrawnLine drawn = draw(line_text(line).substr(0, byte - line_begins_[line]));
-        return format("{} --> {}:{}:{}\n", indent(), source_.name, line + 1,
+        return format("{} --> {}:{}:{}\n", indent(), source_name_, line + 1,
                       drawn.cells.size() + 1);
     }
 
@@ -188,6 +185,7 @@ class Excerpt {
             return drawn.column_of_byte[std::min(in_line, text.size())];
         };
         std::vector<Mark> marks;
+        marks.reserve(labels.size());
         for (const Label* label : labels) {
             marks.push_back({.begin = column(label->span.begin),
                              .end = column(label->span.end),
@@ -195,7 +193,7 @@ class Excerpt {
                              .text = label->text});
         }
         elide(drawn, marks);
-        const std::string number = is_numbered_ ? std::to_string(line + 1) : std::string{};
+        const std::string number = is_numbered() ? std::to_string(line + 1) : std::string{};
         std::string out = format("{:>{}} | {}\n", number, gutter_, join(drawn.cells, ""));
         for (const std::string& row : marker_rows(std::move(marks))) {
             out += format("{} | {}\n", indent(), row);
@@ -203,13 +201,12 @@ class Excerpt {
         return out;
     }
 
-    const Source& source_;
+    std::string_view source_name_;
     std::string_view text_;
-    std::vector<std::size_t> line_begins_;
+    std::vector<std::size_t> line_begins_ = {0};
     std::map<std::size_t, std::vector<const Label*>> by_line_;
-    const Label* first_ = nullptr;
-    std::size_t gutter_ = 1;
-    bool is_numbered_ = false;
+    const Label* first_;
+    std::size_t gutter_ = 1;  ///< columns of the line numbers
 };
 
 }  // namespace
