@@ -18,8 +18,8 @@ namespace ricci {
 struct ArgumentSpec {
     DType dtype = DType::f32;
     Shape shape;
-    Strides strides;       ///< in elements; empty: row-major
-    bool is_weak = false;  ///< a number given by the caller: adopts the type it meets
+    Strides strides;              ///< in elements; empty: row-major
+    bool is_weak = false;         ///< a number given by the caller: adopts the type it meets
     std::optional<Number> value;  ///< of a scalar: needed when it stands in subscripts or ranges
 
     bool operator==(const ArgumentSpec&) const = default;
@@ -49,7 +49,7 @@ struct BoundIndex {
 struct Reduction {
     Reducer reducer = Reducer::sum;  ///< sum, prod, max, min, argmax or argmin
     std::vector<IndexId> indices;
-    Expr condition;  ///< empty: none
+    Expr condition;                   ///< empty: none
     DType accumulator = DType::none;  ///< the type it is accumulated in
 };
 
@@ -66,6 +66,9 @@ struct BoundEquation {
     std::vector<IndexId> indices;
     std::optional<Reduction> reduction;
     Expr value;
+    /// No two points of the free indices name one element of the target. Always true for `define`
+    /// and `set`; a `+=` that is not is summed in the order of its points.
+    bool is_injective = true;
 };
 
 struct BoundProgram {
@@ -86,6 +89,9 @@ struct BoundProgram {
 /// Throws: `name shape range type limit`.
 [[nodiscard]] BoundProgram bind(const Program& program, const Signature& signature,
                                 const std::vector<std::string>& outputs = {});
+
+/// The scalars whose values a bound program depends on: those in subscripts, ranges and shapes.
+[[nodiscard]] std::vector<TensorId> structural_scalars(const Program& program);
 
 /// Explicit text of a bound program with types, shapes and ranges (not the language).
 [[nodiscard]] std::string str(const BoundProgram& program);

@@ -56,6 +56,7 @@ std::optional<LinearForm> linear_form(Expr e) {
             const auto& args = std::get<Apply>(term->term).args;
             for (auto it = args.rbegin(); it != args.rend(); ++it) stack.emplace_back(*it, factor);
         } else if (is_apply(term, Op::neg)) {
+            if (factor == INT64_MIN) return std::nullopt;
             stack.emplace_back(std::get<Apply>(term->term).args.front(), -factor);
         } else if (is_apply(term, Op::mul)) {
             const auto [literal, rest] = split_product(std::get<Apply>(term->term), term);
@@ -69,7 +70,9 @@ std::optional<LinearForm> linear_form(Expr e) {
             return std::nullopt;
         }
     }
-    return form;
+    const bool fits = std::none_of(form.parts.begin(), form.parts.end(),
+                                   [](const auto& part) { return part.coefficient == INT64_MIN; });
+    return fits ? std::optional(form) : std::nullopt;
 }
 
 Expr to_expr(Context& context, const LinearForm& form) {

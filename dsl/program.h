@@ -40,10 +40,10 @@ struct Tensor {
     Role role = Role::argument;
     /// Extents as terms of sizes of arguments, scalars and literals. An argument's are its own
     /// `size(T, d)`.
-    std::vector<Expr> shape;
+    std::vector<Expr> shape = {};
     /// Set when the tensor has the type of another (a gradient its argument's, a cotangent its
     /// output's); otherwise the type follows from the value.
-    std::optional<TensorId> dtype_of;
+    std::optional<TensorId> dtype_of = {};
 };
 
 /// An index and the half-open range it runs over, as terms of sizes, scalars and literals.
@@ -56,10 +56,10 @@ struct Index {
 
 struct Equation {
     TensorId target;
-    std::vector<Expr> at;          ///< one subscript for each dimension of the target
+    std::vector<Expr> at;  ///< one subscript for each dimension of the target
     Assign op = Assign::define;
     std::optional<TensorId> previous;  ///< the version updated; unset for `define`
-    std::vector<IndexId> indices;  ///< the free indices, outermost first: those of `at`
+    std::vector<IndexId> indices;      ///< the free indices, outermost first: those of `at`
     Expr value;
     Span span;  ///< the statement's place in the source; empty when derived
 };

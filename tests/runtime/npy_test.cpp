@@ -125,7 +125,7 @@ TEST_CASE("objects, pickles, archives and records are refused by name") {
 TEST_CASE("a size that differs from the file's is found before memory is taken") {
     CHECK(load_error(npy("<f8", "False", "(4294967296,)", "")) ==
           "io: `x.npy` has 77 bytes, its header and [4294967296] elements of f64 need 34359738445");
-    CHECK(load_error(npy("<f4", "False", "(1,)", "12345")).starts_with("io: `x.npy` has 72 bytes"));
+    CHECK(load_error(npy("<f4", "False", "(1,)", "12345")).starts_with("io: `x.npy` has 73 bytes"));
     CHECK(load_error(npy("<f4", "False", "(281474976710656, 281474976710656)", ""))
               .starts_with("io: `x.npy` has an array [281474976710656, 281474976710656]: "));
 }

@@ -1,0 +1,372 @@
+// dsl/bind.cpp – shapes and types to a program: ranges as numbers, proofs, typed terms
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "dsl/bound.h"
+#include "dsl/evaluate_size.h"
+#include "dsl/prove.h"
+#include "dsl/requirement.h"
+#include "dsl/typing.h"
+#include "dsl/walk.h"
+
+namespace ricci {
+namespace {
+
+std::vector<const ArgumentSpec*> match_arguments(const Program& program,
+                                                 const Signature& signature);
+
+class Binder {
+  public:
+    Binder(const Program& program, const Signature& signature)
+        : program_(program),
+          context_(*program.context),
+          arguments_(match_arguments(program, signature)),
+          sizes_(program, arguments_),
+          typing_(program, bound_.tensors) {
+        bound_.context = program.context;
+        bound_.arguments = program.arguments;
+        bound_.tensors.resize(program.tensors.size());
+        bound_.indices.resize(program.indices.size());
+    }
+
+    BoundProgram run(const std::vector<std::string>& outputs) {
+        choose_outputs(outputs);
+        for (TensorId id : program_.arguments) bind_argument(id);
+        check_requirements(program_, sizes_, range_of());
+        for (const Equation* equation : needed_equations()) bind_equation(*equation);
+        return std::move(bound_);
+    }
+
+  private:
+    void choose_outputs(const std::vector<std::string>& names) {
+        if (names.empty()) {
+            bound_.outputs = {program_.result()};
+            return;
+        }
+        for (const std::string& name : names) {
+            const auto id = program_.output(name);
+            if (!id) unknown_output(name);
+            bound_.outputs.push_back(*id);
+        }
+    }
+
+    [[noreturn]] void unknown_output(const std::string& name) const {
+        std::vector<std::string> known;
+        for (TensorId id : program_.outputs) known.push_back(program_.at(id).name);
+        const std::string near = nearest(name, known);
+        throw Error({.kind = ErrorKind::name,
+                     .message = format("the program makes no `{}`", name),
+                     .source = program_.source,
+                     .labels = {},
+                     .hint = near.empty() ? format("it makes {}", join(known, ", "))
+                                          : format("did you mean `{}`?", near)});
+    }
+
+    void bind_argument(TensorId id) {
+        const Tensor& tensor = program_.at(id);
+        const ArgumentSpec& spec = *arguments_.at(position(id));
+        (void)element_count(spec.shape);
+        bound_.tensors[position(id)] = {
+            .name = tensor.name,
+            .dtype = spec.dtype,
+            .shape = spec.shape,
+            .strides = spec.strides.empty() ? row_major_strides(spec.shape) : spec.strides,
+            .role = tensor.role,
+            .is_weak = spec.is_weak,
+            .previous = {}};
+        for (std::size_t d = 0; d < tensor.shape.size(); ++d) check_extent(id, d);
+    }
+
+    /// A cotangent's extents are those of its output.
+    void check_extent(TensorId id, std::size_t d) {
+        const Tensor& tensor = program_.at(id);
+        const std::int64_t given = arguments_.at(position(id))->shape.at(d);
+        const std::int64_t wanted = sizes_.value(tensor.shape[d]);
+        if (given == wanted) return;
+        throw Error(
+            {.kind = ErrorKind::shape,
+             .message = format("dimension {} of `{}` has the extent {}, not {}", d, tensor.name,
+                               given, wanted),
+             .source = program_.source,
+             .labels = {},
+             .hint = format("give `{}` the shape of the output it belongs to", tensor.name)});
+    }
+
+    [[nodiscard]] std::function<BoundIndex(IndexId)> range_of() {
+        return [this](IndexId id) { return bind_index(id); };
+    }
+
+    const BoundIndex& bind_index(IndexId id) {
+        BoundIndex& index = bound_.indices[position(id)];
+        if (!index.name.empty()) return index;
+        const Index& entry = program_.at(id);
+        RICCI_ASSERT(entry.lower && entry.upper, "an index has no range");
+        index = {.name = entry.name,
+                 .lower = sizes_.value(entry.lower),
+                 .upper = sizes_.value(entry.upper)};
+        return index;
+    }
+
+    /// The equations that the outputs depend on, in order.
+    [[nodiscard]] std::vector<const Equation*> needed_equations() const {
+        std::set<TensorId> needed(bound_.outputs.begin(), bound_.outputs.end());
+        std::vector<const Equation*> list;
+        for (auto it = program_.equations.rbegin(); it != program_.equations.rend(); ++it) {
+            if (!needed.contains(it->target)) continue;
+            list.push_back(&*it);
+            if (it->previous) needed.insert(*it->previous);
+            for (TensorId id : tensors_read(it->value)) needed.insert(id);
+        }
+        std::reverse(list.begin(), list.end());
+        return list;
+    }
+
+    void bind_equation(const Equation& equation) {
+        BoundEquation result;
+        result.target = equation.target;
+        result.op = equation.op;
+        result.indices = equation.indices;
+        for (IndexId id : equation.indices) bind_index(id);
+        std::vector<IndexId> domain = equation.indices;
+        Expr value = equation.value;
+        if (const auto* reduce = std::get_if<Reduce>(&value->term)) {
+            result.reduction = Reduction{.reducer = reduce->reducer,
+                                         .indices = reduce->indices,
+                                         .condition = Expr(),
+                                         .accumulator = DType::none};
+            for (IndexId id : reduce->indices) bind_index(id);
+            domain.insert(domain.end(), reduce->indices.begin(), reduce->indices.end());
+            if (reduce->condition)
+                result.reduction->condition = typing_.truth(typed(reduce->condition).term);
+            value = reduce->body;
+        }
+        const Typing::Typed body = typed(value);
+        result.value = body.term;
+        bind_target(equation, body, result);
+        for (Expr subscript : equation.at)
+            result.at.push_back(typing_.convert(typed(subscript).term, DType::i64));
+        check_reads(result, domain);
+        check_writes(equation, result);
+        bound_.equations.push_back(std::move(result));
+    }
+
+    /// Sizes become numbers, and scalars where they stand in subscripts.
+    Typing::Typed typed(Expr e) {
+        const Expr numbers = rewrite(context_, sizes_.with_numbers(e, false), [&](Expr node) {
+            const auto* access = std::get_if<Access>(&node->term);
+            if (!access || access->at.empty()) return node;
+            std::vector<Expr> at;
+            for (Expr subscript : access->at) at.push_back(sizes_.with_numbers(subscript, true));
+            return context_.access(access->tensor, std::move(at));
+        });
+        return typing_.type(numbers);
+    }
+
+    void bind_target(const Equation& equation, const Typing::Typed& body, BoundEquation& result) {
+        const Tensor& tensor = program_.at(equation.target);
+        DType dtype = body.term->dtype;
+        bool is_weak = body.is_weak && tensor.role == Role::temporary;
+        if (result.reduction) {
+            Reduction& reduction = *result.reduction;
+            const bool by_place =
+                reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
+            reduction.accumulator = accumulator_type(reduction.reducer, dtype);
+            result.value = typing_.convert(result.value, reduction.accumulator);
+            dtype = by_place ? DType::i64 : reduction.accumulator;
+        }
+        BoundTensor& bound = bound_.tensors[position(equation.target)];
+        bound.name = tensor.name;
+        bound.role = tensor.role;
+        bound.previous = equation.previous;
+        for (Expr extent : tensor.shape) bound.shape.push_back(sizes_.value(extent));
+        (void)element_count(bound.shape);
+        bound.strides = equation.previous ? bound_.at(*equation.previous).strides
+                                          : row_major_strides(bound.shape);
+        if (tensor.dtype_of) {
+            const DType wanted = bound_.at(*tensor.dtype_of).dtype;
+            const DType of = wanted == DType::none ? dtype : wanted;
+            check_storable(tensor.name, dtype, of);
+            dtype = of;
+            is_weak = false;
+        }
+        bound.dtype = dtype;
+        bound.is_weak = is_weak;
+    }
+
+    void check_storable(const std::string& name, DType value, DType target) const {
+        const bool real_target = !is_complex(target);
+        const bool loses = (is_complex(value) && real_target) ||
+                           (is_floating(value) && !is_floating(target) && real_target);
+        if (!loses) return;
+        throw Error({.kind = ErrorKind::type,
+                     .message = format("`{}` has the type {} and cannot take {} values", name,
+                                       ricci::name(target), ricci::name(value)),
+                     .source = program_.source,
+                     .labels = {},
+                     .hint = format("convert the value: `{}(…)`", ricci::name(target))});
+    }
+
+    /// Every read is proved in bounds again, whatever made the equation.
+    void check_reads(const BoundEquation& equation, const std::vector<IndexId>& domain) const {
+        const Expr condition = equation.reduction ? equation.reduction->condition : Expr();
+        check_accesses(equation.value, domain, condition);
+        if (condition) check_accesses(condition, domain, Expr());
+    }
+
+    void check_accesses(Expr root, const std::vector<IndexId>& domain, Expr condition) const {
+        for (Expr e : postorder({root})) {
+            const auto* access = std::get_if<Access>(&e->term);
+            if (!access) continue;
+            check_place(access->tensor, access->at, domain, condition);
+        }
+    }
+
+    void check_place(TensorId id, const std::vector<Expr>& at, const std::vector<IndexId>& domain,
+                     Expr condition) const {
+        const BoundTensor& tensor = bound_.at(id);
+        RICCI_ASSERT(at.size() == tensor.shape.size(), "an access has the wrong rank");
+        for (std::size_t d = 0; d < at.size(); ++d) {
+            const SubscriptBounds bounds =
+                prove_in_bounds(bound_.indices, domain, condition, at[d], tensor.shape[d]);
+            if (bounds.in_bounds) continue;
+            const std::string text = str(program_, at[d]);
+            throw Error(
+                {.kind = ErrorKind::range,
+                 .message =
+                     bounds.is_affine
+                         ? format("`{}[…{}…]` can leave its array: dimension {} has the extent {}",
+                                  tensor.name, text, d, tensor.shape[d])
+                         : format("the subscript `{}` of `{}` is not affine", text, tensor.name),
+                 .source = program_.source,
+                 .labels = {},
+                 .hint =
+                     bounds.is_affine
+                         ? "restrict the range with `where`, or the sum with a condition"
+                         : "use sums of integer multiples of indices, and `//`, `%` by positive "
+                           "numbers"});
+        }
+    }
+
+    void check_writes(const Equation& equation, BoundEquation& result) const {
+        check_place(result.target, result.at, result.indices, Expr());
+        result.is_injective = prove_injective(bound_.indices, result.indices, result.at);
+        if (result.is_injective || result.op != Assign::set) return;
+        throw Error({.kind = ErrorKind::range,
+                     .message = format("`=` gives an element of `{}` several values",
+                                       program_.at(equation.target).name),
+                     .source = program_.source,
+                     .labels = {{equation.span, ""}},
+                     .hint = "use `+=` to add them up"});
+    }
+
+    const Program& program_;
+    Context& context_;
+    std::vector<const ArgumentSpec*> arguments_;
+    SizeEvaluator sizes_;
+    BoundProgram bound_;
+    Typing typing_;
+};
+
+[[noreturn]] void fail(const Program& program, ErrorKind kind, std::string message,
+                       std::string hint) {
+    throw Error({.kind = kind,
+                 .message = std::move(message),
+                 .source = program.source,
+                 .labels = {},
+                 .hint = std::move(hint)});
+}
+
+/// A given name that is no argument: an index, a target, or a misspelling.
+[[noreturn]] void unknown_argument(const Program& program, const std::string& name) {
+    for (const Index& index : program.indices)
+        if (index.name == name)
+            fail(program, ErrorKind::name, format("`{}` is an index, and was given a value", name),
+                 format("write `${}` where the number is meant", name));
+    if (program.output(name))
+        fail(program, ErrorKind::name, format("`{}` is made by the program, not given", name),
+             "leave it out, or choose another name");
+    std::vector<std::string> known;
+    for (TensorId id : program.arguments) known.push_back(program.at(id).name);
+    const std::string near = nearest(name, known);
+    fail(program, ErrorKind::name, format("the program has no argument `{}`", name),
+         near.empty() ? format("its arguments are {}", join(known, ", "))
+                      : format("did you mean `{}`?", near));
+}
+
+void check_rank(const Program& program, const Tensor& tensor, const ArgumentSpec& spec) {
+    const auto given = spec.shape.size();
+    if (tensor.role == Role::scalar) {
+        if (given != 0)
+            fail(
+                program, ErrorKind::shape,
+                format("`{}` is a number, and was given an array {}", tensor.name, str(spec.shape)),
+                format("give a number, or write `{}` with subscripts", tensor.name));
+        return;
+    }
+    const bool fits = tensor.rank < 0 ? given >= tensor.shape.size()
+                                      : given == static_cast<std::size_t>(tensor.rank);
+    if (fits) return;
+    const std::size_t wanted =
+        tensor.rank < 0 ? tensor.shape.size() : static_cast<std::size_t>(tensor.rank);
+    fail(program, ErrorKind::shape,
+         format("`{}` {} has {}, its subscripts are {}", tensor.name, str(spec.shape),
+                plural(given, "dimension"), wanted),
+         given == 0 ? format("give an array for `{}`", tensor.name)
+                    : "give as many subscripts as the array has dimensions");
+}
+
+std::vector<const ArgumentSpec*> match_arguments(const Program& program,
+                                                 const Signature& signature) {
+    for (const auto& [name, spec] : signature)
+        if (!program.argument(name)) unknown_argument(program, name);
+    std::vector<const ArgumentSpec*> arguments(program.tensors.size(), nullptr);
+    for (TensorId id : program.arguments) {
+        const Tensor& tensor = program.at(id);
+        const auto found = signature.find(tensor.name);
+        if (found == signature.end())
+            fail(program, ErrorKind::name, format("the argument `{}` is missing", tensor.name),
+                 tensor.role == Role::scalar
+                     ? format("give a number for `{}`", tensor.name)
+                     : format("give an array with {} for `{}`",
+                              plural(tensor.shape.size(), "dimension"), tensor.name));
+        check_rank(program, tensor, found->second);
+        arguments[position(id)] = &found->second;
+    }
+    return arguments;
+}
+
+}  // namespace
+
+BoundProgram bind(const Program& program, const Signature& signature,
+                  const std::vector<std::string>& outputs) {
+    return Binder(program, signature).run(outputs);
+}
+
+std::vector<TensorId> structural_scalars(const Program& program) {
+    std::set<TensorId> found;
+    const auto collect = [&](Expr e) {
+        if (!e) return;
+        for (TensorId id : tensors_read(e))
+            if (program.at(id).role == Role::scalar) found.insert(id);
+    };
+    for (const Index& index : program.indices) {
+        collect(index.lower);
+        collect(index.upper);
+    }
+    for (const Tensor& tensor : program.tensors)
+        for (Expr extent : tensor.shape) collect(extent);
+    for (const Equation& equation : program.equations) {
+        for (Expr subscript : equation.at) collect(subscript);
+        for (Expr e : postorder({equation.value}))
+            if (const auto* access = std::get_if<Access>(&e->term))
+                for (Expr subscript : access->at) collect(subscript);
+    }
+    for (const Requirement& requirement : program.requirements) {
+        collect(requirement.a);
+        collect(requirement.b);
+    }
+    return {found.begin(), found.end()};
+}
+
+}  // namespace ricci

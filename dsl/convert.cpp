@@ -1,0 +1,486 @@
+// dsl/convert.cpp – expressions of the syntax tree to interned terms, in the scope of a statement
+#include "dsl/convert.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <numbers>
+
+#include "base/match.h"
+#include "base/shape.h"
+#include "base/text.h"
+
+namespace ricci {
+namespace {
+
+/// Sets a member for the time of a scope.
+template <class T>
+class Scoped {
+  public:
+    Scoped(T& member, T value)
+        : member_(member), before_(std::exchange(member, std::move(value))) {}
+    ~Scoped() { member_ = std::move(before_); }
+    Scoped(const Scoped&) = delete;
+    Scoped& operator=(const Scoped&) = delete;
+
+  private:
+    T& member_;
+    T before_;
+};
+
+std::optional<Op> table_op(ast::BinaryOp op) {
+    switch (op) {
+        case ast::BinaryOp::logical_or:  return Op::logical_or;
+        case ast::BinaryOp::logical_and: return Op::logical_and;
+        case ast::BinaryOp::eq:          return Op::eq;
+        case ast::BinaryOp::ne:          return Op::ne;
+        case ast::BinaryOp::lt:          return Op::lt;
+        case ast::BinaryOp::le:          return Op::le;
+        case ast::BinaryOp::gt:          return Op::gt;
+        case ast::BinaryOp::ge:          return Op::ge;
+        case ast::BinaryOp::div:         return Op::div;
+        case ast::BinaryOp::floordiv:    return Op::floordiv;
+        case ast::BinaryOp::mod:         return Op::mod;
+        case ast::BinaryOp::pow:         return Op::pow;
+        case ast::BinaryOp::add:
+        case ast::BinaryOp::sub:
+        case ast::BinaryOp::mul:         return std::nullopt;  // n-ary: gathered by binary_chain
+    }
+    return std::nullopt;
+}
+
+bool is_modifier(std::string_view name) {
+    return name == "pad" || name == "clamp" || name == "wrap" || name == "reflect";
+}
+
+}  // namespace
+
+Converter::Converter(Program& program, const Symbols& symbols, const ast::Statement& statement)
+    : program_(program), context_(*program.context), symbols_(symbols), statement_(statement) {
+    for (const auto& clause : statement.where)
+        if (const auto* range = std::get_if<ast::WhereRange>(&clause))
+            if (!where_used_.emplace(range->name, false).second)
+                fail(ErrorKind::range, format("`{}` is given two ranges", range->name), range->span,
+                     "keep one of them");
+}
+
+void Converter::fail(ErrorKind kind, std::string message, Span span, std::string hint) const {
+    throw Error({.kind = kind,
+                 .message = std::move(message),
+                 .source = program_.source,
+                 .labels = {{span, ""}},
+                 .hint = std::move(hint)});
+}
+
+Expr Converter::value(const ast::ExprPtr& e) { return convert(e); }
+
+Expr Converter::subscript(const ast::ExprPtr& e, TensorId tensor, int dimension) {
+    const Scoped place(place_, std::optional(Place{tensor, dimension}));
+    if (const auto* call = std::get_if<ast::Call>(&e->node); call && is_modifier(call->name))
+        fail(ErrorKind::syntax,
+             format("the subscript modifier `{}` is not supported yet", call->name), e->span);
+    const auto* negated = std::get_if<ast::Unary>(&e->node);
+    const bool from_end =
+        negated && negated->op == Op::neg && std::holds_alternative<ast::Number>(negated->a->node);
+    const Expr result = convert(e);
+    if (from_end) return context_.add(program_.at(tensor).shape.at(std::size_t(dimension)), result);
+    for (Expr node : postorder({result})) {
+        const auto* literal = std::get_if<Literal>(&node->term);
+        if (literal && !std::holds_alternative<std::int64_t>(literal->value))
+            fail(ErrorKind::type, "a subscript is an integer", e->span,
+                 "use whole numbers, indices, sizes and `$` scalars");
+        const auto* read = std::get_if<Access>(&node->term);
+        if (read && !read->at.empty())
+            fail(ErrorKind::syntax, "a gathered subscript is not supported yet", e->span);
+        const auto* apply = std::get_if<Apply>(&node->term);
+        const bool allowed = !apply || apply->op == Op::add || apply->op == Op::neg ||
+                             apply->op == Op::mul || apply->op == Op::floordiv ||
+                             apply->op == Op::mod;
+        if (!allowed || std::holds_alternative<Reduce>(node->term))
+            fail(ErrorKind::syntax, "a subscript is an affine term, with `//` and `%` by constants",
+                 e->span, "use sums of integer multiples of indices, literals, sizes and scalars");
+    }
+    return result;
+}
+
+Expr Converter::bound(const ast::ExprPtr& e) {
+    const Scoped in_bound(in_bound_, true);
+    return convert(e);
+}
+
+IndexId Converter::bind_target(const std::string& name, Span span) {
+    for (IndexId id : target_indices_)
+        if (program_.at(id).name == name) return id;
+    const IndexId id = provisional(name, span);
+    target_indices_.push_back(id);
+    apply_where(id);
+    return id;
+}
+
+void Converter::apply_where(IndexId index) {
+    for (const auto& clause : statement_.where) {
+        const auto* range = std::get_if<ast::WhereRange>(&clause);
+        if (!range || range->name != program_.at(index).name) continue;
+        where_used_[range->name] = true;
+        set_range(index, range->range, range->span);
+    }
+}
+
+void Converter::set_range(IndexId index, const ast::Bound& range, Span span) {
+    const Expr lower = bound(range.lower);
+    const Expr upper = bound(range.upper);
+    Index& entry = program_.indices[position(index)];
+    entry.lower = lower;
+    entry.upper = upper;
+    entry.is_explicit = true;
+    program_.requirements.push_back(
+        {.kind = Requirement::Kind::not_empty,
+         .a = lower,
+         .b = upper,
+         .indices = {},
+         .condition = Expr(),
+         .otherwise = {.kind = ErrorKind::range,
+                       .message = format("the range of `{}` is empty: {{a}}:{{b}}", entry.name),
+                       .source = program_.source,
+                       .labels = {{span, ""}},
+                       .hint = "ranges are half-open: the first bound is below the second"}});
+}
+
+void Converter::check_where_used() const {
+    for (const auto& clause : statement_.where) {
+        const auto* range = std::get_if<ast::WhereRange>(&clause);
+        if (range && !where_used_.at(range->name))
+            fail(ErrorKind::range, format("the statement has no index `{}`", range->name),
+                 range->span, "take the range out, or use the index");
+    }
+}
+
+Span Converter::provisional_span(IndexId index) const {
+    const auto found = provisional_.find(program_.at(index).name);
+    return found == provisional_.end() ? Span{} : found->second.second;
+}
+
+IndexId Converter::provisional(const std::string& name, Span span) {
+    const auto found = provisional_.find(name);
+    if (found != provisional_.end()) return found->second.first;
+    const IndexId id = program_.add(Index{.name = name, .lower = Expr(), .upper = Expr()});
+    provisional_.emplace(name, std::pair(id, span));
+    return id;
+}
+
+std::optional<IndexId> Converter::bound_index(const std::string& name) const {
+    for (auto it = scope_.rbegin(); it != scope_.rend(); ++it)
+        if (program_.at(*it).name == name) return *it;
+    return std::nullopt;
+}
+
+Expr Converter::convert(const ast::ExprPtr& e) {
+    const Expr result = convert_node(*e);
+    spans_.emplace(result, e->span);
+    return result;
+}
+
+Expr Converter::convert_node(const ast::Expr& e) {
+    return match(
+        e.node, [&](const ast::Number& n) { return number(n, e.span); },
+        [&](const ast::Name& n) { return name(n, e.span); },
+        [&](const ast::Unary& n) { return context_.apply(n.op, {convert(n.a)}); },
+        [&](const ast::Binary&) { return binary_chain(e); },
+        [&](const ast::Conditional& n) {
+            const Expr condition = convert(n.condition);
+            const Expr yes = convert(n.yes);
+            return context_.apply(Op::select, {condition, yes, convert(n.no)});
+        },
+        [&](const ast::Ellipsis&) -> Expr {
+            fail(ErrorKind::syntax, "`..` is not supported yet", e.span,
+                 "write the dimensions out");
+        },
+        [&](const ast::Access& n) { return access(n, e.span); },
+        [&](const ast::Call& n) { return call(n, e.span); },
+        [&](const ast::Reduce& n) { return reduce(n, e.span); });
+}
+
+Expr Converter::number(const ast::Number& n, Span span) {
+    const char* begin = n.text.data();
+    const char* end = begin + n.text.size();
+    if (n.text.ends_with('i')) fail(ErrorKind::type, "complex numbers are not supported yet", span);
+    std::int64_t whole = 0;
+    if (const auto read = std::from_chars(begin, end, whole); read.ptr == end) {
+        if (read.ec == std::errc()) return context_.integer(whole);
+        fail(ErrorKind::limit, format("the integer {} is above 2^63 - 1", n.text), span,
+             format("write it as a floating number: {}.0", n.text));
+    }
+    double real = 0;
+    const auto read = std::from_chars(begin, end, real);
+    if (read.ec != std::errc() || read.ptr != end)
+        fail(ErrorKind::limit, format("the number {} is out of the range of f64", n.text), span,
+             "write `inf`, or 0");
+    return context_.literal(real);
+}
+
+Expr Converter::name(const ast::Name& n, Span span) {
+    if (!n.dollar) {
+        if (n.name == "inf") return context_.literal(std::numeric_limits<double>::infinity());
+        if (n.name == "nan") return context_.literal(std::numeric_limits<double>::quiet_NaN());
+        if (n.name == "pi") return context_.literal(std::numbers::pi);
+        if (n.name == "true" || n.name == "false") return context_.literal(n.name == "true");
+        if (n.name == "end") {
+            if (!place_)
+                fail(ErrorKind::syntax, "`end` stands only in a subscript", span,
+                     "write `size(A, d) - 1`");
+            const Expr extent =
+                program_.at(place_->tensor).shape.at(std::size_t(place_->dimension));
+            return context_.sub(extent, context_.integer(1));
+        }
+        if (const auto found = parameters_.find(n.name); found != parameters_.end())
+            return found->second;
+        if (!open_.empty() && symbols_.def(open_.back()))
+            fail(ErrorKind::name, format("`{}` is no parameter of `{}`", n.name, open_.back()),
+                 span, "pass it as an argument");
+        for (const auto& clause : statement_.where)
+            if (const auto* local = std::get_if<ast::WhereLocal>(&clause))
+                if (local->name == n.name) return this->local(n.name, span);
+        if (symbols_.indices().contains(n.name)) {
+            if (in_bound_)
+                fail(ErrorKind::range, format("the bound of a range uses the index `{}`", n.name),
+                     span,
+                     "bounds are made of literals, sizes and scalars; put the rest in a "
+                     "condition: `sum[k | k <= i](…)`");
+            if (const auto id = bound_index(n.name)) return context_.index(*id);
+            return context_.index(provisional(n.name, span));
+        }
+    }
+    return context_.access(symbols_.tensor(n.name), {});
+}
+
+/// A left-deep chain of operators of one level, gathered without recursion: programs may be long.
+Expr Converter::binary_chain(const ast::Expr& e) {
+    std::vector<const ast::Binary*> spine;
+    std::vector<Span> spans;
+    const ast::Expr* left = &e;
+    while (const auto* binary = std::get_if<ast::Binary>(&left->node)) {
+        if (left != &e && left->parenthesised) break;
+        spine.push_back(binary);
+        spans.push_back(left->span);
+        left = binary->a.get();
+        if (!std::holds_alternative<ast::Binary>(left->node) || left->parenthesised) break;
+    }
+    Expr result = convert(spine.back()->a);
+    std::size_t n = spine.size();
+    const auto is_sum = [](const ast::Binary& b) {
+        return b.op == ast::BinaryOp::add || b.op == ast::BinaryOp::sub;
+    };
+    while (n > 0) {
+        const ast::Binary& binary = *spine[n - 1];
+        std::vector<Expr> args{result};
+        if (is_sum(binary)) {
+            for (; n > 0 && is_sum(*spine[n - 1]); --n) {
+                const Expr part = convert(spine[n - 1]->b);
+                const bool minus = spine[n - 1]->op == ast::BinaryOp::sub;
+                args.push_back(minus ? context_.neg(part) : part);
+            }
+            result = context_.apply(Op::add, std::move(args));
+        } else if (binary.op == ast::BinaryOp::mul) {
+            for (; n > 0 && spine[n - 1]->op == ast::BinaryOp::mul; --n)
+                args.push_back(convert(spine[n - 1]->b));
+            result = context_.apply(Op::mul, std::move(args));
+        } else {
+            args.push_back(convert(binary.b));
+            result = context_.apply(*table_op(binary.op), std::move(args));
+            --n;
+        }
+        spans_.emplace(result, spans[n]);
+    }
+    return result;
+}
+
+Expr Converter::access(const ast::Access& a, Span span) {
+    if (in_bound_)
+        fail(ErrorKind::range, "the bound of a range reads an array", span,
+             "bounds are made of literals, sizes and scalars");
+    if (!open_.empty() && symbols_.def(open_.back()))
+        fail(ErrorKind::name, format("the function `{}` reads an array", open_.back()), span,
+             "pass the element as an argument");
+    if (a.at.size() > max_rank)
+        fail(ErrorKind::limit,
+             format("{} subscripts; at most {} are allowed", a.at.size(), max_rank), span);
+    for (const ast::ExprPtr& e : a.at)
+        if (std::holds_alternative<ast::Ellipsis>(e->node))
+            fail(ErrorKind::syntax, "`..` is not supported yet", e->span,
+                 "write the dimensions out");
+    const TensorId tensor = symbols_.tensor(a.name);
+    AccessSpans spans{span, {}};
+    std::vector<Expr> at;
+    for (std::size_t d = 0; d < a.at.size(); ++d) {
+        at.push_back(subscript(a.at[d], tensor, static_cast<int>(d)));
+        spans.at.push_back(a.at[d]->span);
+    }
+    const Expr result = context_.access(tensor, std::move(at));
+    access_spans_.emplace(result, std::move(spans));
+    return result;
+}
+
+Expr Converter::size(const ast::Call& c, Span span) {
+    const auto* array = c.args.empty() ? nullptr : std::get_if<ast::Name>(&c.args[0].value->node);
+    if (c.args.size() != 2 || !array)
+        fail(ErrorKind::syntax, "`size` takes an array's name and a dimension", span,
+             "write `size(A, 0)`");
+    const TensorId id = symbols_.tensor(array->name);
+    const Expr dimension = convert(c.args[1].value);
+    const auto* literal = std::get_if<Literal>(&dimension->term);
+    const auto* number = literal ? std::get_if<std::int64_t>(&literal->value) : nullptr;
+    if (!number)
+        fail(ErrorKind::syntax, "the dimension of `size` is a literal", c.args[1].value->span);
+    Tensor& tensor = program_.tensors[position(id)];
+    std::int64_t d = *number;
+    if (tensor.rank < 0) {
+        // Only measured so far: any rank that has the dimension will do.
+        if (d < 0 || d >= static_cast<std::int64_t>(max_rank))
+            fail(ErrorKind::shape, format("the rank of `{}` is not known here", array->name), span,
+                 "count the dimension from 0");
+        while (std::ssize(tensor.shape) <= d)
+            tensor.shape.push_back(context_.size(id, static_cast<int>(tensor.shape.size())));
+        return tensor.shape[std::size_t(d)];
+    }
+    if (d < 0) d += tensor.rank;
+    if (d < 0 || d >= tensor.rank)
+        fail(ErrorKind::shape,
+             format("`{}` has {}, and no dimension {}", array->name,
+                    plural(static_cast<std::size_t>(tensor.rank), "dimension"), *number),
+             span);
+    return tensor.shape[std::size_t(d)];
+}
+
+Expr Converter::call(const ast::Call& c, Span span) {
+    if (c.name == "size") return size(c, span);
+    for (const ast::Argument& argument : c.args)
+        if (!argument.keyword.empty())
+            fail(ErrorKind::syntax,
+                 format("`{}` takes no argument named `{}`", c.name, argument.keyword),
+                 argument.value->span);
+    if (const ast::Def* def = symbols_.def(c.name)) return inlined(*def, c, span);
+    if (const auto dtype = dtype_from_name(c.name)) {
+        if (*dtype != DType::f32 && *dtype != DType::f64 && *dtype != DType::i64 &&
+            *dtype != DType::boolean)
+            fail(ErrorKind::type, format("conversion to {} is not supported yet", c.name), span);
+        if (c.args.size() != 1) wrong_arity(c, "1 argument");
+        return context_.cast(convert(c.args.front().value), *dtype);
+    }
+    const OpInfo* row = find_function(c.name);
+    if (!row) unknown_function(c);
+    if (row->op == Op::real || row->op == Op::imag || row->op == Op::conj || row->op == Op::angle)
+        fail(ErrorKind::type, format("`{}` of complex numbers is not supported yet", c.name), span);
+    std::vector<Expr> args;
+    for (const ast::Argument& argument : c.args) args.push_back(convert(argument.value));
+    const auto count = static_cast<int>(args.size());
+    if (count < row->min_arity || (row->max_arity >= 0 && count > row->max_arity))
+        wrong_arity(c, row->min_arity == row->max_arity
+                           ? plural(static_cast<std::size_t>(row->min_arity), "argument")
+                       : row->max_arity < 0
+                           ? format("{} or more",
+                                    plural(static_cast<std::size_t>(row->min_arity), "argument"))
+                           : format("{} to {} arguments", row->min_arity, row->max_arity));
+    if (row->op == Op::leaky_relu && count == 1) args.push_back(context_.literal(0.01));
+    return context_.apply(row->op, std::move(args));
+}
+
+void Converter::wrong_arity(const ast::Call& c, std::string wanted) const {
+    fail(ErrorKind::syntax, format("`{}` takes {}, not {}", c.name, wanted, c.args.size()),
+         c.name_span);
+}
+
+void Converter::unknown_function(const ast::Call& c) const {
+    if (is_modifier(c.name))
+        fail(ErrorKind::syntax, format("`{}` is a modifier of a whole subscript", c.name),
+             c.name_span, format("write it as `A[{}(…)]`", c.name));
+    std::vector<std::string> names;
+    for (const OpInfo& row : all_ops())
+        if (row.is_function) names.emplace_back(row.name);
+    const std::string near = nearest(c.name, names);
+    std::string hint = !near.empty()          ? format("did you mean `{}`?", near)
+                       : symbols_.has(c.name) ? format("write `{}[…]` for an element", c.name)
+                                              : std::string();
+    fail(ErrorKind::name, format("there is no function `{}`", c.name), c.name_span,
+         std::move(hint));
+}
+
+Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {
+    if (std::find(open_.begin(), open_.end(), def.name) != open_.end())
+        fail(ErrorKind::name, format("the function `{}` calls itself", def.name), span);
+    if (c.args.size() != def.parameters.size())
+        wrong_arity(c, plural(def.parameters.size(), "argument"));
+    std::map<std::string, Expr, std::less<>> arguments;
+    for (std::size_t n = 0; n < c.args.size(); ++n)
+        arguments.emplace(def.parameters[n], convert(c.args[n].value));
+    const Scoped parameters(parameters_, std::move(arguments));
+    open_.push_back(def.name);
+    const Expr result = convert(def.value);
+    open_.pop_back();
+    return result;
+}
+
+Expr Converter::local(const std::string& name, Span span) {
+    if (std::find(open_.begin(), open_.end(), name) != open_.end())
+        fail(ErrorKind::name, format("the local `{}` is defined by itself", name), span);
+    auto found = locals_.find(name);
+    if (found == locals_.end()) {
+        for (const auto& clause : statement_.where) {
+            const auto* entry = std::get_if<ast::WhereLocal>(&clause);
+            if (!entry || entry->name != name) continue;
+            // Converted once, outside of every reducer; uses are renamed below.
+            const Scoped no_scope(scope_, {});
+            const Scoped no_parameters(parameters_, {});
+            open_.push_back(name);
+            const Expr value = convert(entry->value);
+            open_.pop_back();
+            found = locals_.emplace(name, value).first;
+            break;
+        }
+    }
+    // A local is inlined: an index that an enclosing reducer binds means that reducer's.
+    if (scope_.empty()) return found->second;
+    std::unordered_map<std::uint32_t, Expr> bound;
+    for (IndexId id : scope_)
+        if (const auto outer = provisional_.find(program_.at(id).name); outer != provisional_.end())
+            bound[static_cast<std::uint32_t>(outer->second.first)] = context_.index(id);
+    const Expr result = substitute_indices(context_, found->second, bound);
+    for (Expr e : postorder({found->second}))
+        if (const auto spans = access_spans_.find(e); spans != access_spans_.end())
+            access_spans_.emplace(substitute_indices(context_, e, bound),
+                                  AccessSpans(spans->second));
+    return result;
+}
+
+Expr Converter::reduce(const ast::Reduce& r, Span span) {
+    if (in_bound_) fail(ErrorKind::range, "the bound of a range is a reduction", span);
+    std::vector<IndexId> indices;
+    for (const ast::ReduceIndex& index : r.indices) {
+        const bool is_target =
+            std::any_of(target_indices_.begin(), target_indices_.end(),
+                        [&](IndexId id) { return program_.at(id).name == index.name; });
+        if (is_target || bound_index(index.name))
+            fail(ErrorKind::name, format("`{}` is bound already", index.name), index.span,
+                 is_target ? "the target binds it: give the reducer's index another name"
+                           : "an enclosing reducer binds it: give one of them another name");
+        const IndexId id =
+            program_.add(Index{.name = index.name, .lower = Expr(), .upper = Expr()});
+        if (index.range) {
+            set_range(id, *index.range, index.span);
+        } else {
+            apply_where(id);
+        }
+        indices.push_back(id);
+        scope_.push_back(id);
+        reducers_.push_back({id, Binding::Kind::reducer, index.span});
+    }
+    if (indices.size() > 1 && (r.reducer == Reducer::argmax || r.reducer == Reducer::argmin))
+        fail(ErrorKind::syntax,
+             format("`{}` takes one index, not {}", ricci::name(r.reducer), indices.size()),
+             r.name_span);
+    const Expr condition = r.condition ? convert(r.condition) : Expr();
+    const Expr body = convert(r.body);
+    scope_.resize(scope_.size() - indices.size());
+    return context_.reduce(r.reducer, std::move(indices), condition, body);
+}
+
+}  // namespace ricci

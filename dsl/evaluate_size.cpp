@@ -1,0 +1,135 @@
+// dsl/evaluate_size.cpp – extents and ranges as numbers, once sizes and scalars are known
+#include "dsl/evaluate_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/match.h"
+#include "base/text.h"
+
+namespace ricci {
+namespace {
+
+[[noreturn]] void overflow() {
+    throw Error({.kind = ErrorKind::limit,
+                 .message = "an extent or a bound does not fit into 64 bits",
+                 .source = nullptr,
+                 .labels = {},
+                 .hint = "use smaller arrays or numbers"});
+}
+
+std::int64_t checked_add(std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    if (__builtin_add_overflow(a, b, &result)) overflow();
+    return result;
+}
+
+std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(a, b, &result)) overflow();
+    return result;
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+    return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+
+}  // namespace
+
+SizeEvaluator::SizeEvaluator(const Program& program, std::vector<const ArgumentSpec*> arguments)
+    : program_(program), arguments_(std::move(arguments)) {}
+
+std::int64_t SizeEvaluator::scalar(TensorId id) const {
+    const std::string& name = program_.at(id).name;
+    const ArgumentSpec* spec = arguments_.at(position(id));
+    if (!spec || !spec->value)
+        throw Error({.kind = ErrorKind::type,
+                     .message = format("the value of `{}` is needed: it stands in a subscript or a "
+                                       "range",
+                                       name),
+                     .source = program_.source,
+                     .labels = {},
+                     .hint = format("give `{}` as a whole number", name)});
+    return match(
+        *spec->value, [](bool v) { return std::int64_t{v}; }, [](std::int64_t v) { return v; },
+        [&](double v) {
+            if (v != std::floor(v) || std::abs(v) > 0x1p62)
+                throw Error(
+                    {.kind = ErrorKind::type,
+                     .message = format("`{}` is {}, but stands in a subscript or a range", name, v),
+                     .source = program_.source,
+                     .labels = {},
+                     .hint = format("give `{}` as a whole number", name)});
+            return static_cast<std::int64_t>(v);
+        },
+        [&](const std::complex<double>&) -> std::int64_t {
+            throw Error(
+                {.kind = ErrorKind::type,
+                 .message = format("`{}` is complex, but stands in a subscript or a range", name),
+                 .source = program_.source,
+                 .labels = {},
+                 .hint = format("give `{}` as a whole number", name)});
+        });
+}
+
+std::int64_t SizeEvaluator::value(Expr e) {
+    for (Expr node : postorder({e}))
+        if (!known_.contains(node)) known_.emplace(node, compute(node));
+    return known_.at(e);
+}
+
+std::int64_t SizeEvaluator::compute(Expr e) {
+    if (const auto* literal = std::get_if<Literal>(&e->term)) {
+        if (const auto* value = std::get_if<std::int64_t>(&literal->value)) return *value;
+    } else if (const auto* size = std::get_if<Size>(&e->term)) {
+        const ArgumentSpec* spec = arguments_.at(position(size->tensor));
+        RICCI_ASSERT(spec, "a size of a tensor that is no argument");
+        return spec->shape.at(static_cast<std::size_t>(size->dimension));
+    } else if (const auto* access = std::get_if<Access>(&e->term)) {
+        if (access->at.empty()) return scalar(access->tensor);
+    } else if (const auto* apply = std::get_if<Apply>(&e->term)) {
+        std::vector<std::int64_t> args;
+        for (Expr operand : apply->args) args.push_back(known_.at(operand));
+        const auto divisor = [&] {
+            if (args[1] > 0) return args[1];
+            throw Error({.kind = ErrorKind::range,
+                         .message = format("`{}` divides by {}", str(program_, e), args[1]),
+                         .source = program_.source,
+                         .labels = {},
+                         .hint = "divisors in subscripts and ranges are positive"});
+        };
+        std::int64_t result = apply->op == Op::mul ? 1 : 0;
+        switch (apply->op) {  // NOLINT(clang-diagnostic-switch-enum)
+            case Op::add:
+                for (std::int64_t arg : args) result = checked_add(result, arg);
+                return result;
+            case Op::mul:
+                for (std::int64_t arg : args) result = checked_mul(result, arg);
+                return result;
+            case Op::neg:      return checked_mul(args[0], -1);
+            case Op::floordiv: return floor_divide(args[0], divisor());
+            case Op::mod:      return args[0] - floor_divide(args[0], divisor()) * args[1];
+            case Op::min:      return *std::min_element(args.begin(), args.end());
+            case Op::max:      return *std::max_element(args.begin(), args.end());
+            default:           break;
+        }
+    }
+    throw Error({.kind = ErrorKind::type,
+                 .message = format("`{}` is no integer term", str(program_, e)),
+                 .source = program_.source,
+                 .labels = {},
+                 .hint = "subscripts and ranges are made of literals, sizes and whole scalars"});
+}
+
+Expr SizeEvaluator::with_numbers(Expr e, bool with_scalars) {
+    Context& context = *program_.context;
+    return rewrite(context, e, [&](Expr node) {
+        const auto* access = std::get_if<Access>(&node->term);
+        const bool is_scalar = with_scalars && access && access->at.empty() &&
+                               program_.at(access->tensor).role == Role::scalar;
+        if (!is_scalar && !std::holds_alternative<Size>(node->term)) return node;
+        return context.integer(value(node));
+    });
+}
+
+}  // namespace ricci

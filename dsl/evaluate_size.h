@@ -1,0 +1,34 @@
+// dsl/evaluate_size.h – extents and ranges as numbers, once sizes and scalars are known
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dsl/bound.h"
+#include "dsl/walk.h"
+
+namespace ricci {
+
+/// Evaluates integer terms of sizes and scalars, and puts numbers in place of them in terms that
+/// also hold indices.
+class SizeEvaluator {
+  public:
+    /// `arguments` by position of tensor; entries of other tensors are not used.
+    SizeEvaluator(const Program& program, std::vector<const ArgumentSpec*> arguments);
+
+    /// Throws: `limit` when 64 bits overflow; `type` for a scalar that is no integer; `range` for a
+    /// division by a number that is not positive.
+    [[nodiscard]] std::int64_t value(Expr e);
+    /// The term with sizes, and where `with_scalars` scalars too, replaced by integer literals.
+    [[nodiscard]] Expr with_numbers(Expr e, bool with_scalars);
+
+  private:
+    std::int64_t compute(Expr e);
+    std::int64_t scalar(TensorId id) const;
+
+    const Program& program_;
+    std::vector<const ArgumentSpec*> arguments_;
+    ExprMap<std::int64_t> known_;
+};
+
+}  // namespace ricci

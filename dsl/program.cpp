@@ -1,0 +1,34 @@
+// dsl/program.cpp – tables of a program, and text to program
+#include "dsl/program.h"
+
+#include "dsl/check.h"
+#include "dsl/parser.h"
+
+namespace ricci {
+
+TensorId Program::add(Tensor tensor) {
+    tensors.push_back(std::move(tensor));
+    return TensorId{static_cast<std::uint32_t>(tensors.size() - 1)};
+}
+
+IndexId Program::add(Index index) {
+    indices.push_back(std::move(index));
+    return IndexId{static_cast<std::uint32_t>(indices.size() - 1)};
+}
+
+std::optional<TensorId> Program::argument(std::string_view name) const {
+    for (TensorId id : arguments)
+        if (at(id).name == name) return id;
+    return std::nullopt;
+}
+
+std::optional<TensorId> Program::output(std::string_view name) const {
+    for (TensorId id : outputs)
+        if (at(id).name == name) return id;
+    return std::nullopt;
+}
+
+Program parse_program(const SourcePtr& source) { return check(ast::parse(source)); }
+Program parse_program(std::string text) { return parse_program(make_source(std::move(text))); }
+
+}  // namespace ricci

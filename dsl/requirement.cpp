@@ -1,0 +1,129 @@
+// dsl/requirement.cpp – the checks that range inference left to binding
+#include "dsl/requirement.h"
+
+#include <charconv>
+#include <map>
+
+#include "base/text.h"
+#include "dsl/prove.h"
+
+namespace ricci {
+namespace {
+
+/// The numbers that a requirement's text has places for.
+struct Findings {
+    std::int64_t a = 0;
+    std::int64_t b = 0;
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+};
+
+class Checker {
+  public:
+    Checker(const Program& program, SizeEvaluator& sizes,
+            const std::function<BoundIndex(IndexId)>& range_of)
+        : program_(program), sizes_(sizes), range_of_(range_of) {}
+
+    void check(const Requirement& requirement) {
+        Findings found;
+        const bool holds = [&] {
+            switch (requirement.kind) {
+                case Requirement::Kind::equal:
+                    found = values(requirement);
+                    return found.a == found.b;
+                case Requirement::Kind::not_negative:
+                    found.a = sizes_.value(requirement.a);
+                    return found.a >= 0;
+                case Requirement::Kind::not_empty:
+                    found = values(requirement);
+                    return found.a < found.b;
+                case Requirement::Kind::positive:
+                    found.a = sizes_.value(requirement.a);
+                    return found.a > 0;
+                case Requirement::Kind::in_bounds: return is_in_bounds(requirement, found);
+            }
+            return false;
+        }();
+        if (!holds) throw Error(filled(requirement.otherwise, found));
+    }
+
+  private:
+    Findings values(const Requirement& requirement) {
+        return {.a = sizes_.value(requirement.a), .b = sizes_.value(requirement.b)};
+    }
+
+    bool is_in_bounds(const Requirement& requirement, Findings& found) {
+        found.b = sizes_.value(requirement.b);
+        const Expr subscript = sizes_.with_numbers(requirement.a, true);
+        const Expr condition =
+            requirement.condition ? sizes_.with_numbers(requirement.condition, true) : Expr();
+        std::vector<IndexId> domain = requirement.indices;
+        if (condition)
+            for (IndexId id : free_indices(condition)) domain.push_back(id);
+        std::vector<BoundIndex> ranges(program_.indices.size());
+        for (IndexId id : domain) ranges[position(id)] = range_of_(id);
+        const SubscriptBounds bounds =
+            prove_in_bounds(ranges, domain, condition, subscript, found.b);
+        found.low = bounds.low;
+        found.high = bounds.high;
+        return bounds.in_bounds;
+    }
+
+    Diagnosis filled(Diagnosis diagnosis, const Findings& found) {
+        diagnosis.message = filled(diagnosis.message, found);
+        for (Label& label : diagnosis.labels) label.text = filled(label.text, found);
+        diagnosis.hint = filled(diagnosis.hint, found);
+        return diagnosis;
+    }
+
+    /// The text with `{a} {b} {low} {high} {shape N} {narrower A,0 B,1}` filled in.
+    std::string filled(const std::string& text, const Findings& found) {
+        std::string result;
+        for (std::size_t from = 0; from < text.size();) {
+            const std::size_t open = text.find('{', from);
+            const std::size_t close = text.find('}', open == std::string::npos ? from : open);
+            if (open == std::string::npos || close == std::string::npos) {
+                result += text.substr(from);
+                break;
+            }
+            result += text.substr(from, open - from);
+            result += value_of(text.substr(open + 1, close - open - 1), found);
+            from = close + 1;
+        }
+        return result;
+    }
+
+    std::string value_of(const std::string& place, const Findings& found) {
+        if (place == "a") return std::to_string(found.a);
+        if (place == "b") return std::to_string(found.b);
+        if (place == "low") return std::to_string(found.low);
+        if (place == "high") return std::to_string(found.high);
+        if (place.starts_with("shape ")) {
+            std::size_t number = 0;
+            std::from_chars(place.data() + 6, place.data() + place.size(), number);
+            Shape shape;
+            for (Expr extent : program_.tensors.at(number).shape)
+                shape.push_back(sizes_.value(extent));
+            return str(shape);
+        }
+        if (place.starts_with("narrower ")) {
+            const std::size_t space = place.find(' ', 9);
+            return found.a <= found.b ? place.substr(9, space - 9) : place.substr(space + 1);
+        }
+        return "{" + place + "}";
+    }
+
+    const Program& program_;
+    SizeEvaluator& sizes_;
+    const std::function<BoundIndex(IndexId)>& range_of_;
+};
+
+}  // namespace
+
+void check_requirements(const Program& program, SizeEvaluator& sizes,
+                        const std::function<BoundIndex(IndexId)>& range_of) {
+    Checker checker(program, sizes, range_of);
+    for (const Requirement& requirement : program.requirements) checker.check(requirement);
+}
+
+}  // namespace ricci
