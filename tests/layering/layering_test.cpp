@@ -74,6 +74,8 @@ const std::vector<ThirdParty>& third_parties() {
         {"sys/",         {"runtime/", "codegen/cpu/", "tools/", "tests/"}},
         {"unistd.h",     {"runtime/", "codegen/cpu/", "tools/", "examples/", "tests/"}},
         {"fcntl.h",      {"runtime/", "tests/"}},
+        {"dirent.h",     {"runtime/"}},
+        {"link.h",       {"runtime/"}},
     };
     // clang-format on
     return table;
