@@ -1,0 +1,199 @@
+// codegen/cpu/emit_memory.cpp – loads and stores
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include "base/error.h"
+#include "codegen/cpu/nest_emitter.h"
+#include "codegen/cpu/operations.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+/// The largest power of two that divides the known alignment.
+template <class Access>
+llvm::Align align_of(const Access& access) {
+    return llvm::Align(std::uint64_t(access.alignment & -access.alignment));
+}
+
+}  // namespace
+
+/// Whether the buffer is this task's own: lanes that do not run may be read and rewritten there.
+bool NestEmitter::is_local(BufferId buffer) const {
+    return nest_.at(buffer).space != Space::argument;
+}
+
+Wide NestEmitter::to_memory(BufferId buffer, Wide value) {
+    if (nest_.at(buffer).dtype != DType::boolean) return value;
+    return convert(value, DType::boolean, DType::u8);
+}
+
+Wide NestEmitter::from_memory(BufferId buffer, Wide value) {
+    if (nest_.at(buffer).dtype != DType::boolean) return value;
+    return convert(value, DType::u8, DType::boolean);
+}
+
+llvm::Value* NestEmitter::mask_or_all() {
+    return mask_ ? mask_
+                 : llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(ir_.getInt1Ty(), lanes_));
+}
+
+/// The address of each lane's element.
+llvm::Value* NestEmitter::lane_pointers(BufferId buffer, const Access& access) {
+    llvm::Value* offsets = lane_numbers(access.lane);
+    if (access.varying) {
+        offsets =
+            access.lane == 0 ? access.varying : (wide(offsets) + wide(access.varying)).value();
+    }
+    return ir_.CreateGEP(memory_type(ir_.getContext(), nest_.at(buffer).dtype), access.pointer,
+                         offsets);
+}
+
+/// Where the lanes of a backward access begin in memory.
+llvm::Value* NestEmitter::last_lane_pointer(BufferId buffer, const Access& access) {
+    return ir_.CreateGEP(memory_type(ir_.getContext(), nest_.at(buffer).dtype), access.pointer,
+                         ir_.getInt64(std::uint64_t(1 - std::int64_t(lanes_))));
+}
+
+llvm::Value* NestEmitter::load(BufferId buffer, const Address& at) {
+    return load(buffer, access(buffer, at)).value();
+}
+
+Wide NestEmitter::load(BufferId buffer, const Access& access) {
+    if (!access.is_uniform()) return from_memory(buffer, wide(load_lanes(buffer, access)));
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
+    return from_memory(buffer,
+                       wide(ir_.CreateAlignedLoad(element, access.pointer, align_of(access))));
+}
+
+llvm::Value* NestEmitter::load_lanes(BufferId buffer, const Access& access) {
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
+    auto* vector = llvm::FixedVectorType::get(element, lanes_);
+    llvm::Value* zero = llvm::Constant::getNullValue(vector);
+    const llvm::Align align = align_of(access);
+    const llvm::Align element_align(size_bytes(nest_.at(buffer).dtype));
+
+    if (!access.varying && access.lane == 1) {
+        if (!mask_ || is_local(buffer)) return ir_.CreateAlignedLoad(vector, access.pointer, align);
+        return ir_.CreateMaskedLoad(vector, access.pointer, align, mask_, zero);
+    }
+    if (!access.varying && access.lane == -1) {
+        llvm::Value* first = last_lane_pointer(buffer, access);
+        llvm::Value* lanes =
+            mask_ && !is_local(buffer)
+                ? static_cast<llvm::Value*>(ir_.CreateMaskedLoad(
+                      vector, first, element_align, ir_.CreateVectorReverse(mask_), zero))
+                : ir_.CreateAlignedLoad(vector, first, element_align);
+        return ir_.CreateVectorReverse(lanes);
+    }
+    return ir_.CreateMaskedGather(vector, lane_pointers(buffer, access), element_align,
+                                  mask_or_all(), zero);
+}
+
+void NestEmitter::store(const Store& store) {
+    memo_.clear();
+    const Access place = access(store.buffer, store.at);
+    const DType dtype = nest_.at(store.buffer).dtype;
+    if (!store.combine) {
+        const Wide stored = wide(value(store.value));
+        if (!place.is_uniform()) return store_lanes(store, place, wide(widen(stored.value())));
+        if (stored.lanes() == 0) return write_scalar(store, place, stored);
+        return store_last_lane(store, place, stored);
+    }
+    if (lanes_ != 0 && (place.is_uniform() || place.varying)) {
+        const Wide each = wide(widen(value(store.value)));
+        if (place.varying) return store_one_by_one(store, place, each);
+        const Wide neutral = identity(*store.combine, dtype, each);
+        const Wide running = mask_ ? select(wide(mask_), each, neutral) : each;
+        const Wide all = fold(*store.combine, dtype, running);
+        return write_scalar(store, place,
+                            combine(*store.combine, dtype, load(store.buffer, place), all));
+    }
+    const Wide old = load(store.buffer, place);
+    Wide result = old;
+    if (*store.combine == Reducer::sum && ricci::is_floating(dtype)) {
+        result = accumulate(old, store.value);
+    } else {
+        const Wide next = wide(value(store.value));
+        result =
+            combine(*store.combine, dtype, old, old.lanes() ? wide(widen(next.value())) : next);
+    }
+    if (place.is_uniform()) return write_scalar(store, place, result);
+    store_lanes(store, place, result);
+}
+
+void NestEmitter::write_scalar(const Store& store, const Access& access, Wide value) {
+    auto* instruction = ir_.CreateAlignedStore(to_memory(store.buffer, value).value(),
+                                               access.pointer, align_of(access));
+    mark(store, instruction);
+}
+
+/// Marks a store as going around the caches when the schedule wants it.
+void NestEmitter::mark(const Store& store, llvm::Instruction* instruction) {
+    if (store.hint != StoreHint::streaming) return;
+    streams_ = true;
+    auto* one = llvm::ConstantAsMetadata::get(ir_.getInt32(1));
+    instruction->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                             llvm::MDNode::get(ir_.getContext(), one));
+}
+
+void NestEmitter::store_lanes(const Store& store, const Access& access, Wide value) {
+    Wide lanes = to_memory(store.buffer, value);
+    const llvm::Align element_align(size_bytes(nest_.at(store.buffer).dtype));
+    if (access.varying || (access.lane != 1 && access.lane != -1)) {
+        ir_.CreateMaskedScatter(lanes.value(), lane_pointers(store.buffer, access), element_align,
+                                mask_or_all());
+        return;
+    }
+    llvm::Value* pointer = access.pointer;
+    llvm::Value* mask = mask_;
+    llvm::Align align = align_of(access);
+    if (access.lane == -1) {
+        pointer = last_lane_pointer(store.buffer, access);
+        lanes = wide(ir_.CreateVectorReverse(lanes.value()));
+        mask = mask ? ir_.CreateVectorReverse(mask) : nullptr;
+        align = element_align;
+    }
+    if (mask && nest_.at(store.buffer).space == Space::registers) {
+        // Not a masked store: SROA could not turn the slot into a register.
+        Wide old = wide(ir_.CreateAlignedLoad(lanes.type(), pointer, align));
+        lanes = select(wide(mask), lanes, old);
+        mask = nullptr;
+    }
+    mark(store, mask ? static_cast<llvm::Instruction*>(
+                           ir_.CreateMaskedStore(lanes.value(), pointer, align, mask))
+                     : ir_.CreateAlignedStore(lanes.value(), pointer, align));
+}
+
+/// All lanes store to one place: the last one that runs stays.
+void NestEmitter::store_last_lane(const Store& store, const Access& access, Wide value) {
+    if (!mask_) {
+        return write_scalar(store, access,
+                            wide(ir_.CreateExtractElement(value.value(), lanes_ - 1)));
+    }
+    // A scatter to equal addresses is in the order of the lanes.
+    const Wide lanes = to_memory(store.buffer, value);
+    ir_.CreateMaskedScatter(lanes.value(), widen(access.pointer),
+                            llvm::Align(size_bytes(nest_.at(store.buffer).dtype)), mask_);
+}
+
+/// Combines each lane by itself: computed places may meet.
+void NestEmitter::store_one_by_one(const Store& store, const Access& access, Wide value) {
+    const DType dtype = nest_.at(store.buffer).dtype;
+    llvm::Value* pointers = lane_pointers(store.buffer, access);
+    llvm::Value* mask = mask_or_all();
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+        llvm::BasicBlock* yes = add_block("lane");
+        llvm::BasicBlock* next = add_block("next");
+        ir_.CreateCondBr(ir_.CreateExtractElement(mask, lane), yes, next);
+        ir_.SetInsertPoint(yes);
+        const Access one{.pointer = ir_.CreateExtractElement(pointers, lane),
+                         .alignment = std::int64_t(size_bytes(dtype))};
+        const Wide term = wide(ir_.CreateExtractElement(value.value(), lane));
+        write_scalar(store, one, combine(*store.combine, dtype, load(store.buffer, one), term));
+        ir_.CreateBr(next);
+        ir_.SetInsertPoint(next);
+    }
+}
+
+}  // namespace ricci::codegen::cpu

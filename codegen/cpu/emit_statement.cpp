@@ -1,0 +1,280 @@
+// codegen/cpu/emit_statement.cpp – kernels, loops, guards and variables
+#include <bit>
+#include <numeric>
+
+#include <llvm/IR/BasicBlock.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+#include "base/error.h"
+#include "base/match.h"
+#include "base/text.h"
+#include "codegen/cpu/nest_emitter.h"
+#include "codegen/cpu/operations.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+/// More lanes than this are a mistake of the schedule: the code would be thousands of instructions.
+constexpr std::int64_t max_lanes = 256;
+/// Elements behind a local buffer, so that the last lanes of a vector access stay inside.
+constexpr std::int64_t local_padding = 64;
+
+}  // namespace
+
+void NestEmitter::emit(llvm::Module& module, const std::string& symbol) {
+    RICCI_ASSERT(nest_.body.size() == 1 && std::holds_alternative<Loop>(nest_.body[0].node) &&
+                     std::get<Loop>(nest_.body[0].node).bind == Bind::parallel,
+                 format("nest `{}` is not one parallel loop", nest_.name));
+    function_ = declare_body(module, symbol + ".body");
+    llvm::BasicBlock* start = add_block("start");
+    ir_.SetInsertPoint(start);
+    allocate_buffers();
+    parallel_loop(std::get<Loop>(nest_.body[0].node), function_->getArg(0), function_->getArg(1));
+    // Stores that went around the caches are ordered before whatever the caller does next.
+    if (streams_) ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    ir_.CreateRetVoid();
+    emit_entry(module, symbol, function_);
+}
+
+/// The kernel proper takes its buffers as arguments: there, unlike for pointers loaded from
+/// memory, LLVM can be told that they do not overlap.
+llvm::Function* NestEmitter::declare_body(llvm::Module& module, const std::string& symbol) {
+    std::vector<llvm::Type*> types = {ir_.getInt64Ty(), ir_.getInt64Ty()};
+    for (const Buffer& buffer : nest_.buffers) {
+        if (buffer.space == Space::argument) types.push_back(ir_.getPtrTy());
+    }
+    auto* function = llvm::Function::Create(llvm::FunctionType::get(ir_.getVoidTy(), types, false),
+                                            llvm::Function::InternalLinkage, symbol, module);
+    function->setDoesNotThrow();
+    buffers_.assign(nest_.buffers.size(), nullptr);
+    unsigned position = 2;
+    for (std::size_t i = 0; i < nest_.buffers.size(); ++i) {
+        const Buffer& buffer = nest_.buffers[i];
+        if (buffer.space != Space::argument) continue;
+        llvm::Argument* argument = function->getArg(position++);
+        argument->setName(buffer.name);
+        argument->addAttr(llvm::Attribute::NoAlias);
+        if (!buffer.is_written) argument->addAttr(llvm::Attribute::ReadOnly);
+        buffers_[i] = argument;
+    }
+    return function;
+}
+
+/// `void symbol(i64 first, i64 last, ptr buffers)`: unpacks the buffers.
+void NestEmitter::emit_entry(llvm::Module& module, const std::string& symbol,
+                             llvm::Function* body_function) {
+    auto* type = llvm::FunctionType::get(
+        ir_.getVoidTy(), {ir_.getInt64Ty(), ir_.getInt64Ty(), ir_.getPtrTy()}, false);
+    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module);
+    function_->setDoesNotThrow();
+    ir_.SetInsertPoint(add_block("start"));
+    std::vector<llvm::Value*> args = {function_->getArg(0), function_->getArg(1)};
+    for (unsigned i = 0; i + 2 < body_function->arg_size(); ++i) {
+        llvm::Value* slot = ir_.CreateConstGEP1_64(ir_.getPtrTy(), function_->getArg(2), i);
+        args.push_back(ir_.CreateLoad(ir_.getPtrTy(), slot));
+    }
+    ir_.CreateCall(body_function, args);
+    ir_.CreateRetVoid();
+}
+
+void NestEmitter::allocate_buffers() {
+    for (std::size_t i = 0; i < nest_.buffers.size(); ++i) {
+        const Buffer& buffer = nest_.buffers[i];
+        if (buffer.space == Space::argument) continue;
+        RICCI_ASSERT(buffer.space != Space::shared, "shared memory is not a CPU's");
+        auto* type = llvm::ArrayType::get(memory_type(ir_.getContext(), buffer.dtype),
+                                          std::uint64_t(buffer.elements + local_padding));
+        auto* memory = ir_.CreateAlloca(type, nullptr, buffer.name);
+        memory->setAlignment(llvm::Align(std::uint64_t(buffer.alignment)));
+        buffers_[i] = memory;
+    }
+}
+
+void NestEmitter::body(const Body& statements) {
+    const std::size_t scopes = scopes_.size();
+    for (const Stmt& each : statements) statement(each);
+    close_scopes(scopes);
+}
+
+void NestEmitter::statement(const Stmt& statement) {
+    match(
+        statement.node,
+        [&](const Loop& loop) {
+            switch (loop.bind) {
+                case Bind::serial:   return serial_loop(loop);
+                case Bind::unroll:   return unrolled_loop(loop);
+                case Bind::vector:   return vector_loop(loop);
+                case Bind::parallel:
+                case Bind::block_x:
+                case Bind::block_y:
+                case Bind::block_z:
+                case Bind::thread_x:
+                case Bind::thread_y: break;
+            }
+            RICCI_ASSERT(false, format("the loop over `{}` cannot stand inside a CPU kernel",
+                                       nest_.at(loop.var).name));
+        },
+        [&](const Guard& g) { guard(g); },
+        [&](const Let& let) { lets_[let.number] = start_value(let.value); },
+        [&](const LetVar& let) { let_var(let); }, [&](const Store& s) { store(s); },
+        [&](const Barrier&) { RICCI_ASSERT(false, "a barrier is not a CPU's"); });
+}
+
+void NestEmitter::parallel_loop(const Loop& loop, llvm::Value* first, llvm::Value* last) {
+    counted_loop(loop, first, last, {.kind = Binding::Kind::scalar});
+}
+
+void NestEmitter::serial_loop(const Loop& loop) {
+    Binding binding{.kind = Binding::Kind::scalar, .multiple = loop.step};
+    for (const auto& [form, divisor] : loop.lower) {
+        const Place place = resolve(form);
+        binding.multiple = std::gcd(binding.multiple, place.is_constant() ? place.constant : 1);
+    }
+    counted_loop(loop, bound(loop.lower, true), bound(loop.upper, false), binding);
+}
+
+void NestEmitter::counted_loop(const Loop& loop, llvm::Value* lower, llvm::Value* upper,
+                               Binding binding) {
+    RICCI_ASSERT(loop.step > 0, "a loop's step is positive");
+    llvm::BasicBlock* before = ir_.GetInsertBlock();
+    llvm::BasicBlock* prologue = add_block("loop");
+    llvm::BasicBlock* rest = add_block("body");
+    llvm::BasicBlock* exit = add_block("exit");
+    ir_.CreateCondBr(ir_.CreateICmpSLT(lower, upper), prologue, exit);
+
+    ir_.SetInsertPoint(prologue);
+    llvm::PHINode* phi = ir_.CreatePHI(ir_.getInt64Ty(), 2, nest_.at(loop.var).name);
+    phi->addIncoming(lower, before);
+    scopes_.push_back({ir_.CreateBr(rest)});
+    binding.value = phi;
+    binding.scope = scopes_.size() - 1;
+    bindings_.at(std::size_t(loop.var)) = binding;
+    ir_.SetInsertPoint(rest);
+    body(loop.body);
+    bindings_[std::size_t(loop.var)] = {};
+    close_scopes(scopes_.size() - 1);
+
+    llvm::Value* next = ir_.CreateNSWAdd(phi, ir_.getInt64(std::uint64_t(loop.step)));
+    phi->addIncoming(next, ir_.GetInsertBlock());
+    ir_.CreateCondBr(ir_.CreateICmpSLT(next, upper), prologue, exit);
+    exit->moveAfter(ir_.GetInsertBlock());
+    ir_.SetInsertPoint(exit);
+}
+
+/// Repeats the body. What is not constant about the upper bound is tested before each repetition.
+void NestEmitter::unrolled_loop(const Loop& loop) {
+    const Extent range = extent(loop);
+    const Place lower = loop.lower.size() == 1 && loop.lower[0].divisor == 1
+                            ? resolve(loop.lower[0].form)
+                            : Place{.varying = ir_.getInt64(0)};
+    RICCI_ASSERT(
+        range.limit && lower.is_constant(),
+        format("the unrolled loop over `{}` has no constant bounds", nest_.at(loop.var).name));
+    llvm::Value* upper = range.rest.empty() ? nullptr : bound(range.rest, false);
+    const std::int64_t end = lower.constant + *range.limit;
+    for (std::int64_t i = lower.constant; i < end; i += loop.step) {
+        bindings_.at(std::size_t(loop.var)) = {.kind = Binding::Kind::constant, .constant = i};
+        if (upper) {
+            when(ir_.CreateICmpSLT(ir_.getInt64(std::uint64_t(i)), upper), loop.body);
+        } else {
+            body(loop.body);
+        }
+    }
+    bindings_.at(std::size_t(loop.var)) = {};
+}
+
+void NestEmitter::vector_loop(const Loop& loop) {
+    const std::string& name = nest_.at(loop.var).name;
+    RICCI_ASSERT(lanes_ == 0, format("vector loop over `{}` inside another one", name));
+    const Extent range = extent(loop);
+    RICCI_ASSERT(range.limit, format("vector loop over `{}` has no constant limit", name));
+    if (*range.limit <= 0) return;
+    const std::int64_t count = (*range.limit + loop.step - 1) / loop.step;
+    RICCI_ASSERT(count <= max_lanes, format("vector loop over `{}` has {} lanes", name, count));
+
+    const std::size_t scopes = scopes_.size();
+    Binding binding{.kind = Binding::Kind::lane, .step = loop.step};
+    llvm::Value* lower = bound(loop.lower, true);
+    if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(lower)) {
+        binding.constant = constant->getSExtValue();
+    } else {
+        binding.scope = open_scope();
+        binding.value = lower;
+    }
+    // One lane is a scalar.
+    if (count == 1) binding.kind = binding.value ? Binding::Kind::scalar : Binding::Kind::constant;
+    bindings_.at(std::size_t(loop.var)) = binding;
+
+    lanes_ = count == 1 ? 0 : std::bit_ceil(unsigned(count));
+    if (lanes_ > count) {
+        mask_ = ir_.CreateICmpSLT(lane_numbers(1), widen(ir_.getInt64(std::uint64_t(count))));
+    }
+    if (range.rest.empty()) {
+        body(loop.body);
+    } else {
+        llvm::Value* length = ir_.CreateSub(bound(range.rest, false), lower);
+        if (lanes_ != 0) {
+            llvm::Value* runs = ir_.CreateICmpSLT(lane_numbers(loop.step), widen(length));
+            mask_ = mask_ ? ir_.CreateAnd(mask_, runs) : runs;
+        }
+        when(ir_.CreateICmpSGT(length, ir_.getInt64(0)), loop.body);
+    }
+    lanes_ = 0;
+    mask_ = nullptr;
+    bindings_[std::size_t(loop.var)] = {};
+    close_scopes(scopes);
+}
+
+void NestEmitter::when(llvm::Value* condition, const Body& statements) {
+    if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+        if (constant->isOne()) body(statements);
+        return;
+    }
+    llvm::BasicBlock* yes = add_block("yes");
+    llvm::BasicBlock* exit = add_block("exit");
+    ir_.CreateCondBr(condition, yes, exit);
+    ir_.SetInsertPoint(yes);
+    body(statements);
+    ir_.CreateBr(exit);
+    exit->moveAfter(ir_.GetInsertBlock());
+    ir_.SetInsertPoint(exit);
+}
+
+void NestEmitter::guard(const Guard& guard) {
+    llvm::Value* condition = start_value(guard.condition);
+    if (!condition->getType()->isVectorTy()) return when(condition, guard.body);
+    // The branch is needed, not merely quick: a scalar load under the guard is in bounds only where
+    // some lane runs.
+    llvm::Value* outer = mask_;
+    mask_ = outer ? ir_.CreateAnd(outer, condition) : condition;
+    when(ir_.CreateOrReduce(mask_), guard.body);
+    mask_ = outer;
+}
+
+void NestEmitter::let_var(const LetVar& let) {
+    RICCI_ASSERT(let.divisor > 0 && let.modulus >= 0, "a quotient variable divides by a positive");
+    const Place place = resolve(let.form);
+    Wide number =
+        place.is_uniform() ? wide(scalar_sum(place.constant, place.terms)) : wide(lanes_of(place));
+    number = floor_divide(number, let.divisor);
+    if (let.modulus != 0) number = floor_remainder(number, let.modulus);
+
+    Binding binding{.value = number.value()};
+    if (number.lanes() != 0) {
+        binding.kind = Binding::Kind::varying;
+    } else if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(number.value())) {
+        binding.kind = Binding::Kind::constant;
+        binding.constant = constant->getSExtValue();
+    } else {
+        binding.kind = Binding::Kind::scalar;
+        binding.scope = open_scope();
+    }
+    bindings_.at(std::size_t(let.var)) = binding;
+}
+
+}  // namespace ricci::codegen::cpu

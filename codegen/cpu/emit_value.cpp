@@ -1,0 +1,181 @@
+// codegen/cpu/emit_value.cpp – the terms of a nest
+#include <cmath>
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include "base/error.h"
+#include "base/match.h"
+#include "base/text.h"
+#include "codegen/cpu/nest_emitter.h"
+#include "codegen/cpu/operations.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+/// The largest whole exponent that becomes multiplications: their error, half a unit in the last
+/// place each, stays below four.
+constexpr double max_expanded_exponent = 8;
+
+/// The value of a constant, also one converted from another type.
+std::optional<double> constant_value(const Value& value) {
+    if (const auto* constant = std::get_if<Constant>(&value->term)) {
+        return is_floating(value->dtype) ? constant->real : double(constant->integer);
+    }
+    if (const auto* convert = std::get_if<Convert>(&value->term)) {
+        return is_floating(value->dtype) ? constant_value(convert->a) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+const Operate* as_operate(const Value& value, Op op) {
+    const auto* operate = std::get_if<Operate>(&value->term);
+    return operate && operate->op == op ? operate : nullptr;
+}
+
+/// Whether `value` is `x^2`.
+bool is_square(const Value& value) {
+    const Operate* power = as_operate(value, Op::pow);
+    return power && constant_value(power->args[1]) == 2.0;
+}
+
+}  // namespace
+
+/// The value where a statement begins: nothing computed earlier is known to be computed here.
+llvm::Value* NestEmitter::start_value(const Value& value) {
+    memo_.clear();
+    return this->value(value);
+}
+
+llvm::Value* NestEmitter::value(const Value& value) {
+    if (const auto it = memo_.find(value.get()); it != memo_.end()) return it->second;
+    llvm::Value* result = evaluate(*value);
+    memo_.emplace(value.get(), result);
+    return result;
+}
+
+llvm::Value* NestEmitter::evaluate(const ValueNode& node) {
+    return match(
+        node.term,
+        [&](const Constant& constant) -> llvm::Value* {
+            llvm::Type* type = register_type(ir_.getContext(), node.dtype);
+            if (is_floating(node.dtype)) return llvm::ConstantFP::get(type, constant.real);
+            return llvm::ConstantInt::getSigned(type, constant.integer);
+        },
+        [&](const VarValue& var) {
+            const Place place = resolve(var.form);
+            return place.is_uniform() ? scalar_sum(place.constant, place.terms) : lanes_of(place);
+        },
+        [&](const Load& l) { return load(l.buffer, l.at); },
+        [&](const Operate& o) { return operate(o, node.dtype); },
+        [&](const Convert& c) { return convert(wide(value(c.a)), c.a->dtype, node.dtype).value(); },
+        [&](const LetValue& let) {
+            const auto it = lets_.find(let.number);
+            RICCI_ASSERT(it != lets_.end(), format("value {} is used before its let", let.number));
+            return it->second;
+        });
+}
+
+llvm::Value* NestEmitter::operate(const Operate& operate, DType dtype) {
+    if (is_floating(dtype)) {
+        if (operate.op == Op::add) return sum(operate.args);
+        if (operate.op == Op::pow) return power(operate.args[0], operate.args[1]).value();
+    }
+    std::vector<llvm::Value*> values;
+    bool is_vector = false;
+    for (const Value& arg : operate.args) {
+        values.push_back(value(arg));
+        is_vector = is_vector || values.back()->getType()->isVectorTy();
+    }
+    std::vector<Wide> args;
+    for (llvm::Value* each : values) args.push_back(wide(is_vector ? widen(each) : each));
+    // The operands' type: a comparison's own is bool, a selection's first operand is.
+    return operation(operate.op, operate.args.back()->dtype, args).value();
+}
+
+/// A floating sum, in order, with products contracted.
+llvm::Value* NestEmitter::sum(const std::vector<Value>& args) {
+    // `a*b + c` is `c + a*b`: the first addend should be what no multiplication makes.
+    const bool swaps = args.size() > 1 && is_product(args[0]) && !is_product(args[1]);
+    Wide total = wide(value(args[swaps ? 1 : 0]));
+    for (std::size_t i = 1; i < args.size(); ++i) {
+        total = accumulate(total, args[swaps && i == 1 ? 0 : i]);
+    }
+    return total.value();
+}
+
+/// Whether the term is a product that is not already computed.
+bool NestEmitter::is_product(const Value& term) const {
+    if (memo_.contains(term.get())) return false;
+    if (const Operate* negated = as_operate(term, Op::neg)) return is_product(negated->args[0]);
+    const Operate* product = as_operate(term, Op::mul);
+    return is_square(term) || (product && product->args.size() > 1);
+}
+
+/// Two factors of a product, of equal lanes.
+std::pair<Wide, Wide> NestEmitter::factors(const Value& term) {
+    if (const Operate* negated = as_operate(term, Op::neg)) {
+        const auto [first, last] = factors(negated->args[0]);
+        return {-first, last};
+    }
+    const auto& args = std::get<Operate>(term->term).args;
+    if (is_square(term)) {
+        const Wide base = wide(value(args[0]));
+        return {base, base};
+    }
+    Wide left = wide(value(args[0]));
+    for (std::size_t i = 1; i + 1 < args.size(); ++i) {
+        const auto [a, b] = alike(left, wide(value(args[i])));
+        left = a * b;
+    }
+    return alike(left, wide(value(args.back())));
+}
+
+Wide NestEmitter::accumulate(Wide total, const Value& term) {
+    if (!is_product(term)) {
+        const auto [a, b] = alike(total, wide(value(term)));
+        return a + b;
+    }
+    const auto [first, last] = factors(term);
+    const auto [sum, left] = alike(total, first);
+    return multiply_add(left, alike(sum, last).second, alike(sum, last).first);
+}
+
+/// A floating power; small constant exponents without a logarithm.
+Wide NestEmitter::power(const Value& base, const Value& exponent) {
+    Wide x = wide(value(base));
+    const std::optional<double> constant = constant_value(exponent);
+    if (constant == 0.5) {
+        // pow(-0, 0.5) = +0 and pow(-inf, 0.5) = inf, unlike sqrt.
+        return select(x == -HUGE_VAL, x.number(HUGE_VAL), sqrt(x) + 0.0);
+    }
+    if (constant && std::abs(*constant) <= max_expanded_exponent &&
+        *constant == std::floor(*constant)) {
+        Wide result = x.number(1);
+        bool is_one = true;
+        Wide square = x;
+        for (auto bits = unsigned(std::abs(*constant)); bits != 0; bits >>= 1U) {
+            if ((bits & 1U) != 0) result = is_one ? square : result * square;
+            if ((bits & 1U) != 0) is_one = false;
+            if (bits > 1) square = square * square;
+        }
+        return *constant < 0 ? 1.0 / result : result;
+    }
+    const auto [a, b] = alike(x, wide(value(exponent)));
+    const Wide args[] = {a, b};
+    return operation(Op::pow, base->dtype, args);
+}
+
+/// Both as vectors when one is.
+std::pair<Wide, Wide> NestEmitter::alike(Wide a, Wide b) {
+    if (a.lanes() == b.lanes()) return {a, b};
+    return {wide(widen(a.value())), wide(widen(b.value()))};
+}
+
+llvm::Value* NestEmitter::widen(llvm::Value* value) {
+    if (lanes_ == 0 || value->getType()->isVectorTy()) return value;
+    return ir_.CreateVectorSplat(lanes_, value);
+}
+
+}  // namespace ricci::codegen::cpu

@@ -1,0 +1,138 @@
+// codegen/cpu/machine.cpp – LLVM's back end: modules to object code and assembly
+#include "codegen/cpu/machine.h"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+/// Back ends that nobody uses at the moment.
+struct Idle {
+    std::mutex mutex;
+    std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> machines;
+};
+
+Idle& idle() {
+    static Idle instance;
+    return instance;
+}
+
+std::unique_ptr<llvm::TargetMachine> create(const Target& target) {
+    initialize_llvm();
+    const std::string triple = llvm::sys::getProcessTriple();
+    std::string message;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, message);
+    if (!found) throw Error({.kind = ErrorKind::device, .message = message});
+    std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+        triple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+        llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+    if (!machine) {
+        throw Error({.kind = ErrorKind::device,
+                     .message = format("LLVM has no back end for `{}`", target.cpu)});
+    }
+    return machine;
+}
+
+}  // namespace
+
+void initialize_llvm() {
+    static const bool done = [] {
+        return !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter();
+    }();
+    RICCI_ASSERT(done, "LLVM was built without this machine's back end");
+}
+
+Machine::Machine(const Target& target) : key_(format("{} {}", target.cpu, target.features)) {
+    {
+        const std::lock_guard lock(idle().mutex);
+        auto& machines = idle().machines[key_];
+        if (!machines.empty()) {
+            machine_ = std::move(machines.back());
+            machines.pop_back();
+        }
+    }
+    if (!machine_) machine_ = create(target);
+}
+
+Machine::~Machine() {
+    const std::lock_guard lock(idle().mutex);
+    idle().machines[key_].push_back(std::move(machine_));
+}
+
+void Machine::prepare(llvm::Module& module) const {
+    module.setTargetTriple(machine_->getTargetTriple().str());
+    module.setDataLayout(machine_->createDataLayout());
+}
+
+void Machine::optimize(llvm::Module& module) const {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder(machine_.get());
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    for (llvm::Function& function : module) {
+        if (!function.isDeclaration()) passes.run(function, functions);
+    }
+}
+
+std::string Machine::generate(llvm::Module& module, Output output) const {
+    // LLVM's own handler prints errors and ends the process.
+    std::string errors;
+    module.getContext().setDiagnosticHandlerCallBack(
+        [](const llvm::DiagnosticInfo* diagnosis, void* into) {
+            if (diagnosis->getSeverity() != llvm::DS_Error) return;
+            llvm::raw_string_ostream stream(*static_cast<std::string*>(into));
+            llvm::DiagnosticPrinterRawOStream printer(stream);
+            diagnosis->print(printer);
+        },
+        &errors);
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream stream(bytes);
+    llvm::legacy::PassManager passes;
+    const bool cannot = machine_->addPassesToEmitFile(passes, stream, nullptr,
+                                                      output == Output::object
+                                                          ? llvm::CodeGenFileType::ObjectFile
+                                                          : llvm::CodeGenFileType::AssemblyFile);
+    RICCI_ASSERT(!cannot, "LLVM's back end cannot write this kind of file");
+    passes.run(module);
+    if (!errors.empty()) throw Error({.message = format("LLVM: {}", errors)});
+    return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace ricci::codegen::cpu

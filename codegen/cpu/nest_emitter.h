@@ -1,0 +1,163 @@
+// codegen/cpu/nest_emitter.h – the walk over one nest that emits its kernel
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/target.h"
+#include "codegen/cpu/wide.h"
+#include "codegen/nest.h"
+
+namespace llvm {
+class BasicBlock;
+class Function;
+class Instruction;
+class Module;
+}  // namespace llvm
+
+namespace ricci::codegen::cpu {
+
+/// Emits one nest as one LLVM function. Loops become control flow (`serial`), repetition
+/// (`unroll`) or lanes (`vector`): inside a vector loop a value is a vector when it depends on the
+/// lane and a scalar when it does not.
+///
+/// Addresses are built outside in: every run-time variable opens a Scope, whose prologue block
+/// holds the part of each pointer that needs no deeper variable. Innermost loops are left with one
+/// pointer for each operand and constant offsets.
+class NestEmitter {
+  public:
+    NestEmitter(llvm::IRBuilderBase& ir, const Nest& nest, const Target& target)
+        : ir_(ir), nest_(nest), target_(target), bindings_(nest.vars.size()) {}
+
+    /// Adds the entry point of that name to the module.
+    void emit(llvm::Module& module, const std::string& symbol);
+
+  private:
+    /// What a variable is at the present place of the walk.
+    struct Binding {
+        enum class Kind : std::uint8_t {
+            unbound,
+            constant,  ///< `constant`
+            scalar,    ///< `value`, one of a scope
+            lane,      ///< `constant` or `value` in the first lane, `step` more in each next one
+            varying,   ///< the vector `value`
+        };
+        Kind kind = Kind::unbound;
+        std::int64_t constant = 0;
+        llvm::Value* value = nullptr;
+        std::size_t scope = 0;  ///< the scope that `value` (scalar, lane) belongs to
+        std::int64_t step = 1;
+        std::int64_t multiple = 1;  ///< a divisor of a run-time `value`
+    };
+    using Terms = std::vector<AffineForm::Term>;
+    /// An affine form with the bindings put in: constant + terms + lane * number + varying.
+    struct Place {
+        std::int64_t constant = 0;
+        Terms terms = {};                ///< of variables with scalar values
+        std::int64_t lane = 0;           ///< coefficient of the lane's number
+        llvm::Value* varying = nullptr;  ///< i64 lanes
+
+        [[nodiscard]] bool is_constant() const { return terms.empty() && is_uniform(); }
+        [[nodiscard]] bool is_uniform() const { return lane == 0 && varying == nullptr; }
+    };
+    /// The part of the kernel where one more variable is known.
+    struct Scope {
+        llvm::Instruction* end;  ///< hoisted instructions go before this one
+        std::map<std::pair<std::int64_t, std::vector<std::int64_t>>, llvm::Value*> known = {};
+    };
+    /// How a loop runs: from `lower`, at most `limit` further (when known), below `rest` too.
+    struct Extent {
+        LoopBound lower;
+        std::optional<std::int64_t> limit;
+        LoopBound rest;
+    };
+    /// Where in memory a load or store goes.
+    struct Access {
+        llvm::Value* pointer = nullptr;  ///< of the first lane
+        std::int64_t lane = 0;           ///< elements from lane to lane
+        llvm::Value* varying = nullptr;  ///< further elements, by lane
+        std::int64_t alignment = 1;      ///< bytes, of `pointer`
+        [[nodiscard]] bool is_uniform() const { return lane == 0 && varying == nullptr; }
+    };
+
+    // Statements: emit_statement.cpp.
+    llvm::Function* declare_body(llvm::Module& module, const std::string& symbol);
+    void emit_entry(llvm::Module& module, const std::string& symbol, llvm::Function* body);
+    void allocate_buffers();
+    void body(const Body& statements);
+    void statement(const Stmt& statement);
+    void parallel_loop(const Loop& loop, llvm::Value* first, llvm::Value* last);
+    void serial_loop(const Loop& loop);
+    void counted_loop(const Loop& loop, llvm::Value* lower, llvm::Value* upper, Binding binding);
+    void unrolled_loop(const Loop& loop);
+    void vector_loop(const Loop& loop);
+    void guard(const Guard& guard);
+    void let_var(const LetVar& let);
+    /// The body, run when the bit is set.
+    void when(llvm::Value* condition, const Body& statements);
+
+    // Variables and addresses: emit_address.cpp.
+    Extent extent(const Loop& loop) const;
+    [[nodiscard]] Place resolve(const AffineForm& form) const;
+    llvm::Value* scalar_sum(std::int64_t constant, const Terms& terms);
+    llvm::Value* hoisted(std::optional<BufferId> base, const Terms& terms);
+    llvm::Value* lanes_of(const Place& place);
+    llvm::Value* bound(const LoopBound& bound, bool is_lower);
+    llvm::Value* lane_numbers(std::int64_t step);
+    Access access(BufferId buffer, const Address& at);
+    std::int64_t alignment(BufferId buffer, const Place& place) const;
+    std::size_t open_scope();
+    void close_scopes(std::size_t count) { scopes_.resize(count, Scope{nullptr}); }
+    llvm::BasicBlock* add_block(const char* name);
+
+    // Values: emit_value.cpp. The memo is for one statement.
+    llvm::Value* start_value(const Value& value);
+    llvm::Value* value(const Value& value);
+    llvm::Value* evaluate(const ValueNode& node);
+    llvm::Value* operate(const Operate& operate, DType dtype);
+    llvm::Value* sum(const std::vector<Value>& args);
+    Wide power(const Value& base, const Value& exponent);
+    /// `total + term`, as an fma where the term is a product.
+    Wide accumulate(Wide total, const Value& term);
+    [[nodiscard]] bool is_product(const Value& term) const;
+    std::pair<Wide, Wide> factors(const Value& term);
+    llvm::Value* widen(llvm::Value* value);
+    std::pair<Wide, Wide> alike(Wide a, Wide b);
+    Wide wide(llvm::Value* value) { return {ir_, value}; }
+
+    // Loads and stores: emit_memory.cpp.
+    llvm::Value* load(BufferId buffer, const Address& at);
+    Wide load(BufferId buffer, const Access& access);
+    llvm::Value* load_lanes(BufferId buffer, const Access& access);
+    llvm::Value* lane_pointers(BufferId buffer, const Access& access);
+    void store(const Store& store);
+    void store_lanes(const Store& store, const Access& access, Wide value);
+    void store_last_lane(const Store& store, const Access& access, Wide value);
+    void store_one_by_one(const Store& store, const Access& access, Wide value);
+    void write_scalar(const Store& store, const Access& access, Wide value);
+    void mark(const Store& store, llvm::Instruction* instruction);
+    llvm::Value* last_lane_pointer(BufferId buffer, const Access& access);
+    llvm::Value* mask_or_all();
+    [[nodiscard]] bool is_local(BufferId buffer) const;
+    Wide to_memory(BufferId buffer, Wide value);
+    Wide from_memory(BufferId buffer, Wide value);
+
+    llvm::IRBuilderBase& ir_;
+    const Nest& nest_;
+    const Target& target_;
+    llvm::Function* function_ = nullptr;
+    std::vector<llvm::Value*> buffers_;  ///< the first element of each
+    std::vector<Binding> bindings_;
+    std::vector<Scope> scopes_;
+    std::unordered_map<std::uint32_t, llvm::Value*> lets_;
+    std::unordered_map<const ValueNode*, llvm::Value*> memo_;
+    unsigned lanes_ = 0;           ///< of the vector loop around this place; 0: none
+    llvm::Value* mask_ = nullptr;  ///< the lanes that run; null: all
+    bool streams_ = false;         ///< whether a store went around the caches
+};
+
+}  // namespace ricci::codegen::cpu

@@ -1,0 +1,357 @@
+// codegen/cpu/operations.cpp – the table of operations as LLVM instructions
+#include "codegen/cpu/operations.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "codegen/cpu/math.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+Wide as_vector_of(llvm::Type* element, Wide like) {
+    if (like.lanes() != 0) element = llvm::FixedVectorType::get(element, like.lanes());
+    return {like.ir(), llvm::Constant::getNullValue(element)};
+}
+
+bool is_unsigned(DType dtype) {
+    return dtype == DType::boolean || (is_integer(dtype) && !is_signed(dtype));
+}
+
+Wide less(DType dtype, Wide a, Wide b) {
+    if (!is_unsigned(dtype)) return a < b;
+    return {a.ir(), a.ir().CreateICmpULT(a.value(), b.value())};
+}
+Wide less_equal(DType dtype, Wide a, Wide b) {
+    if (!is_unsigned(dtype)) return a <= b;
+    return {a.ir(), a.ir().CreateICmpULE(a.value(), b.value())};
+}
+Wide larger(DType dtype, Wide a, Wide b) {
+    return is_floating(dtype) ? nan_max(a, b) : select(less(dtype, b, a), a, b);
+}
+Wide smaller(DType dtype, Wide a, Wide b) {
+    return is_floating(dtype) ? nan_min(a, b) : select(less(dtype, a, b), a, b);
+}
+
+struct QuotientRemainder {
+    Wide quotient, remainder;
+};
+
+/// Both rounded down; by zero both are 0, and the least integer divided by -1 wraps: neither traps.
+QuotientRemainder divide_integers(DType dtype, Wide a, Wide b) {
+    auto& ir = a.ir();
+    const Wide zero = a.integer(0);
+    const Wide one = a.integer(1);
+    if (is_unsigned(dtype)) {
+        const Wide divisor = select(b == zero, one, b);
+        const Wide quotient(ir, ir.CreateUDiv(a.value(), divisor.value()));
+        return {select(b == zero, zero, quotient), select(b == zero, zero, a - quotient * divisor)};
+    }
+    const Wide is_special = (b == zero) | (b == a.integer(-1));
+    const Wide divisor = select(is_special, one, b);
+    const Wide quotient(ir, ir.CreateSDiv(a.value(), divisor.value()));
+    const Wide rest = a - quotient * divisor;
+    const Wide is_above = (rest != zero) & ((rest ^ divisor) < zero);
+    return {
+        select(is_special, select(b == zero, zero, -a), select(is_above, quotient - one, quotient)),
+        select(is_special, zero, select(is_above, rest + divisor, rest))};
+}
+
+/// a // b and a % b of floating values: floor(a/b), and a - b*floor(a/b) with the sign of b.
+Wide divide_floor(Wide a, Wide b) { return select(b == 0.0, a.number(0), floor(a / b)); }
+Wide remainder_floor(Wide a, Wide b) {
+    auto& ir = a.ir();
+    const Wide rest(ir, ir.CreateFRem(a.value(), b.value()));
+    const Wide is_opposite = (rest != 0.0) & ((rest < 0.0) ^ (b < 0.0));
+    return select(b == 0.0, a.number(0), select(is_opposite, rest + b, rest));
+}
+
+/// By squaring; wraps. The exponent is not negative.
+Wide integer_power(Wide base, Wide exponent) {
+    Wide result = base.integer(1);
+    // 64 squarings at most; a base with a power above is 0, 1 or -1 or has wrapped all the same.
+    for (unsigned bit = 0; bit < base.type()->getScalarSizeInBits(); ++bit) {
+        const Wide is_set = (shift_right(exponent, int(bit)) & base.integer(1)) != base.integer(0);
+        result = select(is_set, result * base, result);
+        base = base * base;
+    }
+    return result;
+}
+
+/// The operands of one operation, all of type `dtype` (but for the condition of a selection).
+struct Operands {
+    DType dtype;
+    std::span<const Wide> args;
+    Wide a = args[0];
+    Wide b = args.size() > 1 ? args[1] : args[0];
+    Wide c = args.size() > 2 ? args[2] : args[0];
+};
+
+/// `step` from the first operand over all others.
+template <class Step>
+Wide chain(const Operands& x, Step step) {
+    Wide result = x.a;
+    for (const Wide& each : x.args.subspan(1)) result = step(result, each);
+    return result;
+}
+
+Wide add(const Operands& x) {
+    const bool is_bool = x.dtype == DType::boolean;
+    return chain(x, [&](Wide a, Wide b) { return is_bool ? a | b : a + b; });
+}
+Wide multiply(const Operands& x) {
+    const bool is_bool = x.dtype == DType::boolean;
+    return chain(x, [&](Wide a, Wide b) { return is_bool ? a & b : a * b; });
+}
+Wide maximum(const Operands& x) {
+    return chain(x, [&](Wide a, Wide b) { return larger(x.dtype, b, a); });
+}
+Wide minimum(const Operands& x) {
+    return chain(x, [&](Wide a, Wide b) { return smaller(x.dtype, b, a); });
+}
+Wide clamp(const Operands& x) { return smaller(x.dtype, larger(x.dtype, x.a, x.b), x.c); }
+
+Wide sign(const Operands& x) {
+    // A zero keeps its sign, NaN stays NaN.
+    const Wide one = is_floating(x.dtype) ? copy_sign(x.a.number(1), x.a) : x.a.integer(1);
+    if (is_unsigned(x.dtype)) return select(x.a == 0.0, x.a, one);
+    if (is_floating(x.dtype)) return select((x.a > 0.0) | (x.a < 0.0), one, x.a);
+    return select(x.a == 0.0, x.a, select(x.a < 0.0, -one, one));
+}
+Wide integer_abs(const Operands& x) {
+    return is_unsigned(x.dtype) ? x.a : select(x.a < 0.0, -x.a, x.a);
+}
+
+// `x < 0 ? 0 : x` and not a maximum: NaN stays NaN.
+Wide relu(const Operands& x) { return select(x.a < 0.0, x.a.number(0), x.a); }
+Wide integer_relu(const Operands& x) { return larger(x.dtype, x.a, x.a.integer(0)); }
+Wide leaky_relu(const Operands& x) {
+    const Wide slope = x.args.size() > 1 ? x.b : x.a.number(0.01);
+    return select(x.a < 0.0, x.a * slope, x.a);
+}
+Wide gelu(Wide x) { return 0.5 * x * (1.0 + erf(x * M_SQRT1_2)); }
+
+/// How an operation is emitted for floating operands and for integers and bool.
+struct Row {
+    Op op;
+    Wide (*floating)(const Operands&);
+    Wide (*integer)(const Operands&) = nullptr;
+};
+using X = const Operands&;
+
+// clang-format off
+const Row rows[] = {
+    {Op::add,         add,      add},
+    {Op::mul,         multiply, multiply},
+    {Op::neg,         [](X x) { return -x.a; },      [](X x) { return -x.a; }},
+    {Op::div,         [](X x) { return x.a / x.b; }},
+    {Op::floordiv,    [](X x) { return divide_floor(x.a, x.b); },
+                      [](X x) { return divide_integers(x.dtype, x.a, x.b).quotient; }},
+    {Op::mod,         [](X x) { return remainder_floor(x.a, x.b); },
+                      [](X x) { return divide_integers(x.dtype, x.a, x.b).remainder; }},
+    {Op::pow,         [](X x) { return pow(x.a, x.b); },
+                      [](X x) { return integer_power(x.a, x.b); }},
+    {Op::eq,          [](X x) { return x.a == x.b; }, [](X x) { return x.a == x.b; }},
+    {Op::ne,          [](X x) { return x.a != x.b; }, [](X x) { return x.a != x.b; }},
+    {Op::lt,          [](X x) { return x.a < x.b; },  [](X x) { return less(x.dtype, x.a, x.b); }},
+    {Op::le,          [](X x) { return x.a <= x.b; }, [](X x) { return less_equal(x.dtype, x.a, x.b); }},
+    {Op::gt,          [](X x) { return x.a > x.b; },  [](X x) { return less(x.dtype, x.b, x.a); }},
+    {Op::ge,          [](X x) { return x.a >= x.b; }, [](X x) { return less_equal(x.dtype, x.b, x.a); }},
+    {Op::logical_and, nullptr,  [](X x) { return x.a & x.b; }},
+    {Op::logical_or,  nullptr,  [](X x) { return x.a | x.b; }},
+    {Op::logical_not, nullptr,  [](X x) { return !x.a; }},
+    {Op::select,      [](X x) { return select(x.a, x.b, x.c); },
+                      [](X x) { return select(x.a, x.b, x.c); }},
+    {Op::abs,         [](X x) { return abs(x.a); },  integer_abs},
+    {Op::abs2,        [](X x) { return x.a * x.a; }, [](X x) { return x.a * x.a; }},
+    {Op::sign,        sign,     sign},
+    {Op::min,         minimum,  minimum},
+    {Op::max,         maximum,  maximum},
+    {Op::clamp,       clamp,    clamp},
+    {Op::fma,         [](X x) { return multiply_add(x.a, x.b, x.c); },
+                      [](X x) { return x.a * x.b + x.c; }},
+    {Op::relu,        relu,     integer_relu},
+    {Op::leaky_relu,  leaky_relu},
+    {Op::floor,       [](X x) { return floor(x.a); },      [](X x) { return x.a; }},
+    {Op::ceil,        [](X x) { return ceil(x.a); },       [](X x) { return x.a; }},
+    {Op::round,       [](X x) { return round_even(x.a); }, [](X x) { return x.a; }},
+    {Op::trunc,       [](X x) { return trunc(x.a); },      [](X x) { return x.a; }},
+    {Op::real,        [](X x) { return x.a; },             [](X x) { return x.a; }},
+    {Op::conj,        [](X x) { return x.a; },             [](X x) { return x.a; }},
+    {Op::isnan,       [](X x) { return is_nan(x.a); },
+                      [](X x) { return x.a != x.a; }},
+    {Op::isinf,       [](X x) { return abs(x.a) == HUGE_VAL; },
+                      [](X x) { return x.a != x.a; }},
+    {Op::isfinite,    [](X x) { return abs(x.a) < HUGE_VAL; },
+                      [](X x) { return x.a == x.a; }},
+    {Op::exp,         [](X x) { return exp(x.a); }},
+    {Op::expm1,       [](X x) { return expm1(x.a); }},
+    {Op::log,         [](X x) { return log(x.a); }},
+    {Op::log1p,       [](X x) { return log1p(x.a); }},
+    {Op::log2,        [](X x) { return log2(x.a); }},
+    {Op::log10,       [](X x) { return log10(x.a); }},
+    {Op::sqrt,        [](X x) { return sqrt(x.a); }},
+    {Op::rsqrt,       [](X x) { return 1.0 / sqrt(x.a); }},
+    {Op::cbrt,        [](X x) { return cbrt(x.a); }},
+    {Op::sin,         [](X x) { return sin(x.a); }},
+    {Op::cos,         [](X x) { return cos(x.a); }},
+    {Op::tan,         [](X x) { return tan(x.a); }},
+    {Op::asin,        [](X x) { return asin(x.a); }},
+    {Op::acos,        [](X x) { return acos(x.a); }},
+    {Op::atan,        [](X x) { return atan(x.a); }},
+    {Op::atan2,       [](X x) { return atan2(x.a, x.b); }},
+    {Op::sinh,        [](X x) { return sinh(x.a); }},
+    {Op::cosh,        [](X x) { return cosh(x.a); }},
+    {Op::tanh,        [](X x) { return tanh(x.a); }},
+    {Op::asinh,       [](X x) { return asinh(x.a); }},
+    {Op::acosh,       [](X x) { return acosh(x.a); }},
+    {Op::atanh,       [](X x) { return atanh(x.a); }},
+    {Op::erf,         [](X x) { return erf(x.a); }},
+    {Op::erfc,        [](X x) { return library_call(Op::erfc, x.args); }},
+    {Op::gamma,       [](X x) { return library_call(Op::gamma, x.args); }},
+    {Op::lgamma,      [](X x) { return library_call(Op::lgamma, x.args); }},
+    {Op::digamma,     [](X x) { return library_call(Op::digamma, x.args); }},
+    {Op::hypot,       [](X x) { return hypot(x.a, x.b); }},
+    {Op::sigmoid,     [](X x) { return sigmoid(x.a); }},
+    {Op::softplus,    [](X x) { return softplus(x.a); }},
+    {Op::silu,        [](X x) { return x.a * sigmoid(x.a); }},
+    {Op::gelu,        [](X x) { return gelu(x.a); }},
+};
+// clang-format on
+
+}  // namespace
+
+Wide operation(Op op, DType dtype, std::span<const Wide> args) {
+    const auto* const row = std::ranges::find(rows, op, &Row::op);
+    auto* const emit = row == std::end(rows) ? nullptr
+                       : is_floating(dtype)  ? row->floating
+                                             : row->integer;
+    if (!emit) {
+        throw Error(
+            {.kind = ErrorKind::type,
+             .message = format("`{}` of {} is not supported yet", info(op).name, name(dtype))});
+    }
+    return emit({.dtype = dtype, .args = args});
+}
+
+Wide floor_divide(Wide a, std::int64_t divisor) {
+    if (divisor == 1) return a;
+    if (std::has_single_bit(std::uint64_t(divisor))) {
+        return shift_right_arithmetic(a, std::countr_zero(std::uint64_t(divisor)));
+    }
+    const Wide quotient(a.ir(), a.ir().CreateSDiv(a.value(), a.integer(divisor).value()));
+    const Wide rest = a - quotient * a.integer(divisor);
+    return quotient + shift_right_arithmetic(rest, int(a.type()->getScalarSizeInBits()) - 1);
+}
+
+Wide floor_remainder(Wide a, std::int64_t divisor) {
+    if (std::has_single_bit(std::uint64_t(divisor))) return a & a.integer(divisor - 1);
+    return a - floor_divide(a, divisor) * a.integer(divisor);
+}
+
+Wide convert(Wide a, DType from, DType to) {
+    if (from == to) return a;
+    auto& ir = a.ir();
+    llvm::Type* type = as_vector_of(register_type(ir.getContext(), to), a).type();
+    if (to == DType::boolean) return a != (a.is_floating() ? a.number(0) : a.integer(0));
+    if (is_floating(to)) {
+        if (is_floating(from)) return {ir, ir.CreateFPCast(a.value(), type)};
+        return {ir, is_unsigned(from) ? ir.CreateUIToFP(a.value(), type)
+                                      : ir.CreateSIToFP(a.value(), type)};
+    }
+    if (is_floating(from)) {
+        return {ir, ir.CreateIntrinsic(
+                        is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                        {type, a.type()}, {a.value()})};
+    }
+    if (from == DType::boolean) return {ir, ir.CreateZExt(a.value(), type)};
+    // Between integers: clamped in a type that holds both, then cut.
+    const unsigned bits = type->getScalarSizeInBits();
+    llvm::Type* large = as_vector_of(ir.getIntNTy(128), a).type();
+    const Wide value(ir, ir.CreateIntCast(a.value(), large, is_signed(from)));
+    const auto limit = [&](llvm::APInt number, bool extends_sign) {
+        return Wide(
+            ir, llvm::ConstantInt::get(large, extends_sign ? number.sext(128) : number.zext(128)));
+    };
+    const bool has_sign = is_signed(to);
+    const Wide low = limit(
+        has_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits), has_sign);
+    const Wide high = limit(
+        has_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits), has_sign);
+    const Wide clamped = quick_min(quick_max(value, low), high);
+    return {ir, ir.CreateTrunc(clamped.value(), type)};
+}
+
+Wide combine(Reducer reducer, DType dtype, Wide old, Wide value) {
+    const bool is_bool = dtype == DType::boolean;
+    switch (reducer) {
+        case Reducer::sum:  return is_bool ? old | value : old + value;
+        case Reducer::prod: return is_bool ? old & value : old * value;
+        // The new value first: then the test for NaN is not on the path from one step to the next.
+        case Reducer::max:       return larger(dtype, value, old);
+        case Reducer::min:       return smaller(dtype, value, old);
+        case Reducer::any:       return old | value;
+        case Reducer::all:       return old & value;
+        case Reducer::mean:
+        case Reducer::count:
+        case Reducer::argmax:
+        case Reducer::argmin:
+        case Reducer::logsumexp:
+        case Reducer::norm:      break;
+    }
+    throw Error({.message = format("a store cannot combine by `{}`", name(reducer))});
+}
+
+Wide identity(Reducer reducer, DType dtype, Wide like) {
+    const auto least = [&](bool is_largest) {
+        if (is_floating(dtype)) return like.number(is_largest ? HUGE_VAL : -HUGE_VAL);
+        const unsigned bits = like.type()->getScalarSizeInBits();
+        const llvm::APInt low = is_unsigned(dtype) ? llvm::APInt::getMinValue(bits)
+                                                   : llvm::APInt::getSignedMinValue(bits);
+        const llvm::APInt high = is_unsigned(dtype) ? llvm::APInt::getMaxValue(bits)
+                                                    : llvm::APInt::getSignedMaxValue(bits);
+        return Wide(like.ir(), llvm::ConstantInt::get(like.type(), is_largest ? high : low));
+    };
+    switch (reducer) {
+        case Reducer::max:       return least(false);
+        case Reducer::min:       return least(true);
+        case Reducer::prod:
+        case Reducer::all:       return like.is_floating() ? like.number(1) : like.integer(1);
+        case Reducer::sum:
+        case Reducer::mean:
+        case Reducer::any:
+        case Reducer::count:
+        case Reducer::argmax:
+        case Reducer::argmin:
+        case Reducer::logsumexp:
+        case Reducer::norm:      break;
+    }
+    // x + -0 is x for every x, +0 included.
+    return like.is_floating() ? like.number(-0.0) : like.integer(0);
+}
+
+Wide fold(Reducer reducer, DType dtype, Wide lanes) {
+    auto& ir = lanes.ir();
+    Wide rest = lanes;
+    while (rest.lanes() > 1) {
+        const auto half = int(rest.lanes() / 2);
+        llvm::SmallVector<int> low, high;
+        for (int i = 0; i < half; ++i) {
+            low.push_back(i);
+            high.push_back(half + i);
+        }
+        rest = combine(reducer, dtype, {ir, ir.CreateShuffleVector(rest.value(), low)},
+                       {ir, ir.CreateShuffleVector(rest.value(), high)});
+    }
+    return {ir, ir.CreateExtractElement(rest.value(), std::uint64_t{0})};
+}
+
+}  // namespace ricci::codegen::cpu

@@ -1,0 +1,25 @@
+// codegen/cpu/runtime_symbols.h – the functions that compiled kernels may call
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "dsl/ops.h"
+
+namespace ricci::codegen::cpu {
+
+/// A function by the name that object files refer to it with: they hold no addresses, so that they
+/// can be kept on disk.
+struct RuntimeSymbol {
+    std::string_view name;
+    const void* address;
+};
+
+/// All of them: `ricci_<function>_<type>`, and what LLVM itself calls.
+[[nodiscard]] std::span<const RuntimeSymbol> runtime_symbols();
+
+/// The name of the function for an operation on f32 or f64.
+[[nodiscard]] std::string library_symbol(Op op, bool is_double);
+
+}  // namespace ricci::codegen::cpu

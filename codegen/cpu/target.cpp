@@ -1,0 +1,96 @@
+// codegen/cpu/target.cpp – what this machine, or a named one, can do
+#include <algorithm>
+#include <vector>
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/TargetParser/Host.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "codegen/cpu/compile.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+/// The levels of the x86-64 psABI that code is generated for.
+struct Level {
+    std::string_view name;
+    std::string_view cpu;
+    int vector_bytes;
+    int vector_registers;
+    bool has_fma;
+};
+constexpr Level levels[] = {
+    {"avx512", "x86-64-v4", 64, 32, true},
+    {"avx2", "x86-64-v3", 32, 16, true},
+    {"sse2", "x86-64", 16, 16, false},
+};
+
+std::int64_t cache_bytes(int which, std::int64_t otherwise) {
+    const std::int64_t bytes = sysconf(which);
+    return bytes > 0 ? bytes : otherwise;
+}
+
+// Everything that LLVM takes for granted in the level.
+const Level& best_level(const llvm::StringMap<bool>& features) {
+    const auto has = [&](std::initializer_list<const char*> all) {
+        return std::ranges::all_of(all, [&](const char* each) { return features.lookup(each); });
+    };
+    if (has({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"})) return levels[0];
+    if (has({"avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"})) return levels[1];
+    return levels[2];
+}
+
+Target detect() {
+    const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+    const Level& level = best_level(features);
+    // In order of name: the text is part of cache keys, the map's own order is arbitrary.
+    std::vector<std::string> text;
+    for (const auto& feature : features) {
+        text.push_back((feature.second ? "+" : "-") + feature.first().str());
+    }
+    std::ranges::sort(text, {}, [](const std::string& each) { return each.substr(1); });
+    return {.cpu = llvm::sys::getHostCPUName().str(),
+            .features = join(text, ","),
+            .vector_bytes = level.vector_bytes,
+            .vector_registers = level.vector_registers,
+            .has_fma = level.has_fma,
+            .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
+            .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20)};
+}
+
+}  // namespace
+
+Target host_target() {
+    static const Target host = detect();
+    const std::optional<std::string> wanted = env::target();
+    if (!wanted) return host;
+    Target target = named_target(*wanted);
+    if (target.vector_bytes > host.vector_bytes) {
+        throw Error({.kind = ErrorKind::device,
+                     .message = format("RICCI_TARGET asks for `{}`, this machine has {}", *wanted,
+                                       str(host))});
+    }
+    target.l1_bytes = host.l1_bytes;
+    target.l2_bytes = host.l2_bytes;
+    return target;
+}
+
+Target named_target(std::string_view name) {
+    const auto* const level = std::ranges::find(levels, name, &Level::name);
+    if (level == std::end(levels)) {
+        throw Error({.kind = ErrorKind::device,
+                     .message = format("no target `{}`", name),
+                     .hint = "the targets are avx512, avx2 and sse2"});
+    }
+    return {.cpu = std::string(level->cpu),
+            .features = "",
+            .vector_bytes = level->vector_bytes,
+            .vector_registers = level->vector_registers,
+            .has_fma = level->has_fma};
+}
+
+}  // namespace ricci::codegen::cpu

@@ -1,0 +1,215 @@
+// codegen/cpu/wide.cpp – LLVM values with operators, so that formulas read as mathematics
+#include "codegen/cpu/wide.h"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+llvm::Type* with_lanes_of(llvm::Type* element, const llvm::Type* like) {
+    const auto* vector = llvm::dyn_cast<llvm::VectorType>(like);
+    return vector ? llvm::VectorType::get(element, vector->getElementCount()) : element;
+}
+
+Wide unary(llvm::Intrinsic::ID id, Wide a) {
+    return {a.ir(), a.ir().CreateUnaryIntrinsic(id, a.value())};
+}
+
+Wide compare(llvm::CmpInst::Predicate floating, llvm::CmpInst::Predicate integer, Wide a, Wide b) {
+    return {a.ir(), a.ir().CreateCmp(a.is_floating() ? floating : integer, a.value(), b.value())};
+}
+
+}  // namespace
+
+llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype) {
+    switch (dtype) {
+        case DType::boolean:
+        case DType::i8:
+        case DType::u8:      return llvm::Type::getInt8Ty(context);
+        case DType::i16:
+        case DType::u16:     return llvm::Type::getInt16Ty(context);
+        case DType::i32:
+        case DType::u32:     return llvm::Type::getInt32Ty(context);
+        case DType::i64:
+        case DType::u64:     return llvm::Type::getInt64Ty(context);
+        case DType::f32:     return llvm::Type::getFloatTy(context);
+        case DType::f64:     return llvm::Type::getDoubleTy(context);
+        case DType::f16:
+        case DType::bf16:
+        case DType::c64:
+        case DType::c128:
+        case DType::none:    break;
+    }
+    throw Error({.kind = ErrorKind::type,
+                 .message = format("{} is not supported yet by the CPU compiler", name(dtype))});
+}
+
+llvm::Type* register_type(llvm::LLVMContext& context, DType dtype) {
+    return dtype == DType::boolean ? llvm::Type::getInt1Ty(context) : memory_type(context, dtype);
+}
+
+llvm::Type* Wide::type() const noexcept { return value_->getType(); }
+bool Wide::is_floating() const noexcept { return type()->isFPOrFPVectorTy(); }
+bool Wide::is_double() const noexcept { return type()->getScalarType()->isDoubleTy(); }
+
+unsigned Wide::lanes() const noexcept {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type());
+    return vector ? vector->getNumElements() : 0;
+}
+
+Wide Wide::number(double number) const {
+    if (!is_floating()) return integer(static_cast<std::int64_t>(number));
+    return {*ir_, llvm::ConstantFP::get(type(), number)};
+}
+
+Wide Wide::integer(std::int64_t number) const {
+    return {*ir_, llvm::ConstantInt::getSigned(type(), number)};
+}
+
+Wide Wide::bits(std::uint64_t pattern) const {
+    const llvm::Type* integers = as_integer().type();
+    const llvm::APInt value(integers->getScalarSizeInBits(), pattern);
+    return Wide(*ir_, llvm::ConstantInt::get(const_cast<llvm::Type*>(integers), value))
+        .as_floating();
+}
+
+Wide Wide::as_integer() const {
+    if (!is_floating()) return *this;
+    llvm::Type* element = ir_->getIntNTy(type()->getScalarSizeInBits());
+    return {*ir_, ir_->CreateBitCast(value_, with_lanes_of(element, type()))};
+}
+
+Wide Wide::as_floating() const {
+    if (is_floating()) return *this;
+    llvm::Type* element =
+        type()->getScalarSizeInBits() == 64 ? ir_->getDoubleTy() : ir_->getFloatTy();
+    return {*ir_, ir_->CreateBitCast(value_, with_lanes_of(element, type()))};
+}
+
+Wide Wide::to_integer() const {
+    llvm::Type* element = ir_->getIntNTy(type()->getScalarSizeInBits());
+    return {*ir_, ir_->CreateFPToSI(value_, with_lanes_of(element, type()))};
+}
+
+Wide Wide::to_floating() const {
+    llvm::Type* element =
+        type()->getScalarSizeInBits() == 64 ? ir_->getDoubleTy() : ir_->getFloatTy();
+    return {*ir_, ir_->CreateSIToFP(value_, with_lanes_of(element, type()))};
+}
+
+Wide& Wide::operator+=(Wide b) { return *this = *this + b; }
+Wide& Wide::operator*=(Wide b) { return *this = *this * b; }
+
+Wide operator+(Wide a, Wide b) {
+    auto& ir = a.ir();
+    return {ir, a.is_floating() ? ir.CreateFAdd(a.value(), b.value())
+                                : ir.CreateAdd(a.value(), b.value())};
+}
+Wide operator-(Wide a, Wide b) {
+    auto& ir = a.ir();
+    return {ir, a.is_floating() ? ir.CreateFSub(a.value(), b.value())
+                                : ir.CreateSub(a.value(), b.value())};
+}
+Wide operator*(Wide a, Wide b) {
+    auto& ir = a.ir();
+    return {ir, a.is_floating() ? ir.CreateFMul(a.value(), b.value())
+                                : ir.CreateMul(a.value(), b.value())};
+}
+Wide operator/(Wide a, Wide b) { return {a.ir(), a.ir().CreateFDiv(a.value(), b.value())}; }
+Wide operator-(Wide a) {
+    auto& ir = a.ir();
+    return {ir, a.is_floating() ? ir.CreateFNeg(a.value()) : ir.CreateNeg(a.value())};
+}
+Wide operator+(Wide a, double b) { return a + a.number(b); }
+Wide operator-(Wide a, double b) { return a - a.number(b); }
+Wide operator*(Wide a, double b) { return a * a.number(b); }
+Wide operator+(double a, Wide b) { return b.number(a) + b; }
+Wide operator-(double a, Wide b) { return b.number(a) - b; }
+Wide operator*(double a, Wide b) { return b.number(a) * b; }
+Wide operator/(double a, Wide b) { return b.number(a) / b; }
+
+Wide operator&(Wide a, Wide b) { return {a.ir(), a.ir().CreateAnd(a.value(), b.value())}; }
+Wide operator|(Wide a, Wide b) { return {a.ir(), a.ir().CreateOr(a.value(), b.value())}; }
+Wide operator^(Wide a, Wide b) { return {a.ir(), a.ir().CreateXor(a.value(), b.value())}; }
+Wide operator!(Wide a) { return {a.ir(), a.ir().CreateNot(a.value())}; }
+Wide operator<<(Wide a, int bits) {
+    return {a.ir(), a.ir().CreateShl(a.value(), a.integer(bits).value())};
+}
+Wide shift_right(Wide a, int bits) {
+    return {a.ir(), a.ir().CreateLShr(a.value(), a.integer(bits).value())};
+}
+Wide shift_right_arithmetic(Wide a, int bits) {
+    return {a.ir(), a.ir().CreateAShr(a.value(), a.integer(bits).value())};
+}
+
+Wide operator<(Wide a, Wide b) {
+    return compare(llvm::CmpInst::FCMP_OLT, llvm::CmpInst::ICMP_SLT, a, b);
+}
+Wide operator<=(Wide a, Wide b) {
+    return compare(llvm::CmpInst::FCMP_OLE, llvm::CmpInst::ICMP_SLE, a, b);
+}
+Wide operator>(Wide a, Wide b) {
+    return compare(llvm::CmpInst::FCMP_OGT, llvm::CmpInst::ICMP_SGT, a, b);
+}
+Wide operator>=(Wide a, Wide b) {
+    return compare(llvm::CmpInst::FCMP_OGE, llvm::CmpInst::ICMP_SGE, a, b);
+}
+Wide operator==(Wide a, Wide b) {
+    return compare(llvm::CmpInst::FCMP_OEQ, llvm::CmpInst::ICMP_EQ, a, b);
+}
+Wide operator!=(Wide a, Wide b) {
+    return compare(llvm::CmpInst::FCMP_UNE, llvm::CmpInst::ICMP_NE, a, b);
+}
+Wide operator<(Wide a, double b) { return a < a.number(b); }
+Wide operator<=(Wide a, double b) { return a <= a.number(b); }
+Wide operator>(Wide a, double b) { return a > a.number(b); }
+Wide operator>=(Wide a, double b) { return a >= a.number(b); }
+Wide operator==(Wide a, double b) { return a == a.number(b); }
+Wide operator!=(Wide a, double b) { return a != a.number(b); }
+
+Wide select(Wide condition, Wide yes, Wide no) {
+    return {yes.ir(), yes.ir().CreateSelect(condition.value(), yes.value(), no.value())};
+}
+
+Wide is_nan(Wide a) { return {a.ir(), a.ir().CreateFCmpUNO(a.value(), a.value())}; }
+
+Wide multiply_add(Wide a, Wide b, Wide c) {
+    return {a.ir(), a.ir().CreateIntrinsic(llvm::Intrinsic::fmuladd, {a.type()},
+                                           {a.value(), b.value(), c.value()})};
+}
+Wide multiply_add(Wide a, double b, Wide c) { return multiply_add(a, a.number(b), c); }
+Wide multiply_add(Wide a, Wide b, double c) { return multiply_add(a, b, a.number(c)); }
+
+Wide abs(Wide a) { return unary(llvm::Intrinsic::fabs, a); }
+Wide copy_sign(Wide magnitude, Wide sign) {
+    return {sign.ir(), sign.ir().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude.value(),
+                                                       sign.value())};
+}
+Wide sqrt(Wide a) { return unary(llvm::Intrinsic::sqrt, a); }
+Wide floor(Wide a) { return unary(llvm::Intrinsic::floor, a); }
+Wide ceil(Wide a) { return unary(llvm::Intrinsic::ceil, a); }
+Wide trunc(Wide a) { return unary(llvm::Intrinsic::trunc, a); }
+Wide round_even(Wide a) { return unary(llvm::Intrinsic::roundeven, a); }
+
+Wide quick_max(Wide a, Wide b) { return select(a > b, a, b); }
+Wide quick_min(Wide a, Wide b) { return select(a < b, a, b); }
+// x86's maximum gives its second operand where one is NaN: only a NaN in the first is left.
+Wide nan_max(Wide a, Wide b) { return select(is_nan(a), a, quick_max(a, b)); }
+Wide nan_min(Wide a, Wide b) { return select(is_nan(a), a, quick_min(a, b)); }
+
+Wide polynomial(Wide x, std::initializer_list<double> coefficients) {
+    RICCI_ASSERT(coefficients.size() != 0, "a polynomial has at least one coefficient");
+    const double* coefficient = coefficients.end() - 1;
+    Wide sum = x.number(*coefficient);
+    while (coefficient != coefficients.begin()) sum = multiply_add(sum, x, *--coefficient);
+    return sum;
+}
+
+}  // namespace ricci::codegen::cpu

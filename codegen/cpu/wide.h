@@ -1,0 +1,113 @@
+// codegen/cpu/wide.h – LLVM values with operators, so that formulas read as mathematics
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "base/dtype.h"
+
+namespace llvm {
+class IRBuilderBase;
+class LLVMContext;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace ricci::codegen::cpu {
+
+/// The type of one element in memory (bool: a byte) and in a register (bool: one bit).
+/// Throws: `internal` for the types that are not supported yet.
+[[nodiscard]] llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype);
+[[nodiscard]] llvm::Type* register_type(llvm::LLVMContext& context, DType dtype);
+
+/// A scalar or a vector being computed: everything works on both alike. Operators emit the
+/// floating or the integer instruction as the type says (integers are signed); a number next to a
+/// Wide becomes a constant of its type. Comparisons give `i1` lanes and are false for NaN, but for
+/// `!=`.
+class Wide {
+  public:
+    Wide(llvm::IRBuilderBase& ir, llvm::Value* value) : ir_(&ir), value_(value) {}
+
+    [[nodiscard]] llvm::Value* value() const noexcept { return value_; }
+    [[nodiscard]] llvm::IRBuilderBase& ir() const noexcept { return *ir_; }
+    [[nodiscard]] llvm::Type* type() const noexcept;
+    [[nodiscard]] bool is_floating() const noexcept;
+    [[nodiscard]] bool is_double() const noexcept;
+    [[nodiscard]] unsigned lanes() const noexcept;  ///< 0 for a scalar
+
+    /// A constant of this value's type and lanes.
+    [[nodiscard]] Wide number(double number) const;
+    [[nodiscard]] Wide integer(std::int64_t number) const;
+    /// The constant with these bits, of this value's (floating) type.
+    [[nodiscard]] Wide bits(std::uint64_t pattern) const;
+    /// This value's bits as integers of the same width, or such integers as this floating type.
+    [[nodiscard]] Wide as_integer() const;
+    [[nodiscard]] Wide as_floating() const;
+    /// Converted between floating values and integers of the same width, truncating.
+    [[nodiscard]] Wide to_integer() const;
+    [[nodiscard]] Wide to_floating() const;
+
+    Wide& operator+=(Wide b);
+    Wide& operator*=(Wide b);
+
+  private:
+    llvm::IRBuilderBase* ir_;
+    llvm::Value* value_;
+};
+
+Wide operator+(Wide a, Wide b);
+Wide operator-(Wide a, Wide b);
+Wide operator*(Wide a, Wide b);
+Wide operator/(Wide a, Wide b);  ///< floating only
+Wide operator-(Wide a);
+Wide operator+(Wide a, double b);
+Wide operator-(Wide a, double b);
+Wide operator*(Wide a, double b);
+Wide operator+(double a, Wide b);
+Wide operator-(double a, Wide b);
+Wide operator*(double a, Wide b);
+Wide operator/(double a, Wide b);
+Wide operator&(Wide a, Wide b);
+Wide operator|(Wide a, Wide b);
+Wide operator^(Wide a, Wide b);
+Wide operator!(Wide a);  ///< every bit inverted
+Wide operator<<(Wide a, int bits);
+Wide shift_right(Wide a, int bits);             ///< filling with zeros
+Wide shift_right_arithmetic(Wide a, int bits);  ///< filling with the sign
+Wide operator<(Wide a, Wide b);
+Wide operator<=(Wide a, Wide b);
+Wide operator>(Wide a, Wide b);
+Wide operator>=(Wide a, Wide b);
+Wide operator==(Wide a, Wide b);
+Wide operator!=(Wide a, Wide b);
+Wide operator<(Wide a, double b);
+Wide operator<=(Wide a, double b);
+Wide operator>(Wide a, double b);
+Wide operator>=(Wide a, double b);
+Wide operator==(Wide a, double b);
+Wide operator!=(Wide a, double b);
+
+Wide select(Wide condition, Wide yes, Wide no);
+Wide is_nan(Wide a);
+/// `a * b + c`: one rounding where the target has fma, two elsewhere.
+Wide multiply_add(Wide a, Wide b, Wide c);
+Wide multiply_add(Wide a, double b, Wide c);
+Wide multiply_add(Wide a, Wide b, double c);
+Wide abs(Wide a);
+Wide copy_sign(Wide magnitude, Wide sign);
+Wide sqrt(Wide a);
+Wide floor(Wide a);
+Wide ceil(Wide a);
+Wide trunc(Wide a);
+Wide round_even(Wide a);
+/// The larger or smaller of two; the second where one is NaN: one instruction on x86.
+Wide quick_max(Wide a, Wide b);
+Wide quick_min(Wide a, Wide b);
+/// The larger or smaller of two; NaN where one is NaN.
+Wide nan_max(Wide a, Wide b);
+Wide nan_min(Wide a, Wide b);
+
+/// `c0 + c1*x + c2*x^2 + …` by Horner's rule.
+Wide polynomial(Wide x, std::initializer_list<double> coefficients);
+
+}  // namespace ricci::codegen::cpu

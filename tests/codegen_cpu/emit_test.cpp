@@ -1,0 +1,157 @@
+// tests/codegen_cpu/emit_test.cpp – nests compute what nest.h says, on every target
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "tests/codegen_cpu/kernel_support.h"
+
+namespace ricci::tests {
+namespace {
+
+using namespace codegen;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// c[i] = a[i] + b[i] for i < n, in tasks of 64, vectors of 16, the last one masked.
+Nest vector_add(DType dtype, std::int64_t n) {
+    Builder b("add");
+    const BufferId a = b.argument("a", dtype, n);
+    const BufferId other = b.argument("b", dtype, n);
+    const BufferId c = b.argument("c", dtype, n, true);
+    const VarId block = b.var("block");
+    const VarId lane = b.var("lane");
+    const AffineForm start = form(b.task, 64) + form(block, 16);
+    const AffineForm at = start + form(lane);
+    const Value sum = make_operation(Op::add, {b.load(a, at), b.load(other, at)}, dtype);
+    return b.finish(
+        (n + 63) / 64,
+        {make_loop(block, Bind::serial, 4,
+                   {make_loop(lane, Bind::vector, bound(0), with(bound(16), form(n) - start),
+                              {make_store(c, {at}, sum)})})});
+}
+
+template <class T>
+void check_vector_add(DType dtype, const Target& target) {
+    const std::int64_t n = 150;
+    const auto a = numbers<T>(n, 1);
+    const auto b = numbers<T>(n, 2);
+    std::vector<T> c(n + 1, T{7});
+    run(vector_add(dtype, n), target, 3,
+        {const_cast<T*>(a.data()), const_cast<T*>(b.data()), c.data()});
+    for (std::size_t i = 0; i < n; ++i) CHECK(c[i] == a[i] + b[i]);
+    CHECK(c[n] == T{7});
+}
+
+TEST_CASE("the last lanes of a vector loop are masked") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        check_vector_add<float>(DType::f32, target);
+        check_vector_add<double>(DType::f64, target);
+        check_vector_add<std::int64_t>(DType::i64, target);
+    }
+}
+
+/// s[task] = sum over k < n of a[task, k], with lanes over k.
+Nest row_reduction(Reducer reducer, DType dtype, std::int64_t rows, std::int64_t n) {
+    Builder b("rows");
+    const BufferId a = b.argument("a", dtype, rows * n);
+    const BufferId s = b.argument("s", dtype, rows, true);
+    const BufferId acc = b.registers("acc", dtype, 8);
+    const BufferId one = b.registers("one", dtype, 1);
+    const VarId block = b.var("block");
+    const VarId lane = b.var("lane");
+    const AffineForm k = form(block, 8) + form(lane);
+    const auto lanes = [&](VarId var, Body body) {
+        return make_loop(var, Bind::vector, 8, std::move(body));
+    };
+    return b.finish(
+        rows,
+        {lanes(lane, {make_store(acc, {form(lane)}, identity(reducer, dtype))}),
+         make_loop(
+             block, Bind::serial, (n + 7) / 8,
+             {make_loop(lane, Bind::vector, bound(0), with(bound(8), form(n) - form(block, 8)),
+                        {make_store(acc, {form(lane)}, b.load(a, form(b.task, n) + k), reducer)})}),
+         make_store(one, {form(0)}, identity(reducer, dtype)),
+         lanes(lane, {make_store(one, {form(0)}, b.load(acc, form(lane)), reducer)}),
+         make_store(s, {form(b.task)}, b.load(one, form(0)))});
+}
+
+TEST_CASE("lanes that combine into one element are folded") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        auto a = numbers<double>(3 * 19);
+        a[19 + 5] = nan;
+        std::vector<double> sum(3);
+        std::vector<double> largest(3);
+        run(row_reduction(Reducer::sum, DType::f64, 3, 19), target, 3, {a.data(), sum.data()});
+        run(row_reduction(Reducer::max, DType::f64, 3, 19), target, 3, {a.data(), largest.data()});
+        for (const std::size_t row : {0U, 2U}) {
+            double expected = 0;
+            double expected_max = -1;
+            for (std::size_t k = 0; k < 19; ++k) {
+                expected += a[row * 19 + k];
+                expected_max = std::max(expected_max, a[row * 19 + k]);
+            }
+            CHECK(sum[row] == doctest::Approx(expected).epsilon(1e-14));
+            CHECK(largest[row] == expected_max);
+        }
+        CHECK(std::isnan(sum[1]));
+        CHECK(std::isnan(largest[1]));
+    }
+}
+
+/// One task computes a tile C[mr, nv*16] from packed panels A[k][mr], B[k][nv*16], then relu.
+Nest micro_kernel(std::int64_t depth, std::int64_t mr, std::int64_t nv, std::int64_t lanes) {
+    Builder b("tile");
+    const std::int64_t nr = nv * lanes;
+    const BufferId left = b.argument("A", DType::f32, depth * mr);
+    const BufferId right = b.argument("B", DType::f32, depth * nr);
+    const BufferId out = b.argument("C", DType::f32, mr * nr, true);
+    const BufferId acc = b.registers("acc", DType::f32, mr * nr);
+    const VarId k = b.var("k");
+    const VarId r = b.var("r");
+    const VarId v = b.var("v");
+    const VarId lane = b.var("lane");
+    const AffineForm column = form(v, lanes) + form(lane);
+    const AffineForm slot = form(r, nr) + column;
+    const auto tile = [&](Body body) {
+        return make_loop(r, Bind::unroll, mr,
+                         {make_loop(v, Bind::unroll, nv,
+                                    {make_loop(lane, Bind::vector, lanes, std::move(body))})});
+    };
+    const Value product = make_operation(
+        Op::mul, {b.load(left, form(k, mr) + form(r)), b.load(right, form(k, nr) + column)},
+        DType::f32);
+    return b.finish(
+        1, {tile({make_store(acc, {slot}, make_number(DType::f32, 0))}),
+            make_loop(k, Bind::serial, depth,
+                      {tile({make_store(acc, {slot}, product, Reducer::sum)})}),
+            tile({make_store(out, {slot},
+                             make_operation(Op::relu, {b.load(acc, slot)}, DType::f32))})});
+}
+
+TEST_CASE("a register tile is a matrix product with an epilogue") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        const std::int64_t lanes = target.vector_bytes / 4;
+        const std::size_t nr = std::size_t(2 * lanes);
+        auto a = numbers<float>(100 * 6, 1);
+        auto b = numbers<float>(100 * nr, 2);
+        std::vector<float> c(6 * nr);
+        run(micro_kernel(100, 6, 2, lanes), target, 1, {a.data(), b.data(), c.data()});
+        for (std::size_t r = 0; r < 6; ++r) {
+            for (std::size_t j = 0; j < nr; ++j) {
+                double sum = 0;
+                for (std::size_t k = 0; k < 100; ++k)
+                    sum += double(a[k * 6 + r]) * double(b[k * nr + j]);
+                CHECK(c[r * nr + j] == doctest::Approx(std::max(sum, 0.0)).epsilon(1e-4));
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ricci::tests
