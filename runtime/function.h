@@ -1,11 +1,15 @@
 // runtime/function.h – the user's object: compile, call, differentiate
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <functional>
-#include <map>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,7 +18,14 @@
 
 namespace ricci {
 
+class Var;
+
 enum class Device : std::uint8_t { cpu, cuda, reference };
+[[nodiscard]] std::string_view name(Device device) noexcept;
+/// The device of that name. Throws: `device`.
+[[nodiscard]] Device device_from_name(std::string_view name);
+/// What RICCI_DEVICE says, else the CPU. Throws: `device` for an unknown name.
+[[nodiscard]] Device default_device();
 
 /// Arguments by name.
 using Arguments = std::vector<std::pair<std::string, Array>>;
@@ -24,28 +35,41 @@ using Arguments = std::vector<std::pair<std::string, Array>>;
 class Function {
   public:
     Function() = default;
-    explicit Function(Program program, std::string name = {}, Device device = Device::cpu);
+    /// Throws: `device` for a device that is not supported yet.
+    explicit Function(Program program, std::string name = {}, Device device = default_device());
 
     /// Calls with arguments in order of first appearance; gives the program's result. An argument
-    /// that a statement updates (`+=`, `=`, …) is changed in place, and only when the call succeeds.
-    /// Throws: `name shape range type limit`; then nothing was written.
-    template <class... Arrays>
+    /// that a statement updates (`+=`, `=`, …) is changed in place, and only when the call
+    /// succeeds. Throws: `name shape range type limit`; then nothing was written. Cost: about a
+    /// microsecond beside the kernels, once types and shapes have been met.
+    template <std::convertible_to<Array>... Arrays>
     Array operator()(const Arrays&... arrays) const {
-        return call(std::vector<Array>{Array(arrays)...});
+        // Numbers become arrays that live until the end of the call; arrays are not copied.
+        return call_in_order({&static_cast<const Array&>(as_array(arrays))...});
     }
+    /// The same on the tape (see runtime/tape.h), when an argument is a Var.
+    template <class... Vars>
+        requires(std::same_as<Vars, Var> || ...)
+    Var operator()(const Vars&... variables) const;
     Array operator()(const Arguments& arguments) const;
     [[nodiscard]] Array call(const std::vector<Array>& arguments) const;
     /// The named outputs, in the order asked for.
     [[nodiscard]] std::vector<Array> call(const Arguments& arguments,
                                           const std::vector<std::string>& outputs) const;
 
-    /// The gradient with respect to one argument, as a Function of the arguments it needs and the
-    /// cotangent `dY`. Made once. Throws: `name gradient`.
-    [[nodiscard]] Function grad(const std::string& argument) const;
-    /// Registers a hand-written gradient for one argument: used by `backward` in place of the
-    /// generated one. It gets the forward's arguments and the cotangent by name.
+    /// The gradient with respect to one argument, as a Function of the arguments it needs (it
+    /// accepts all of this function's) and the cotangents: `dY` of the result, or those of the
+    /// outputs named. Made once. Throws: `name gradient`.
+    [[nodiscard]] Function grad(const std::string& argument,
+                                const std::vector<std::string>& cotangents = {}) const;
+    /// A gradient written by hand. It gets the forward's arguments and the cotangent of the result
+    /// (`dY`) by name and gives an array of the argument's shape and type.
     using Gradient = std::function<Array(const Arguments&)>;
+    /// Registers one for an argument: `backward` uses it in place of the generated one.
+    /// Throws: `name` when there is no such argument.
     void set_gradient(const std::string& argument, Gradient gradient);
+    /// The registered gradient, or an empty one.
+    [[nodiscard]] Gradient registered_gradient(const std::string& argument) const;
 
     [[nodiscard]] const Program& program() const;
     [[nodiscard]] const std::string& name() const;
@@ -56,13 +80,24 @@ class Function {
     [[nodiscard]] const std::shared_ptr<State>& state() const noexcept { return state_; }
 
   private:
+    explicit Function(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+    static const Array& as_array(const Array& array) { return array; }
+    static Array as_array(std::convertible_to<Array> auto number) { return Array(number); }
+
+    [[nodiscard]] State& require_state() const;
+    [[nodiscard]] Array call_in_order(std::initializer_list<const Array*> arguments) const {
+        return call_pointers({arguments.begin(), arguments.size()});
+    }
+    [[nodiscard]] Array call_pointers(std::span<const Array* const> arguments) const;
+
     std::shared_ptr<State> state_;
 };
 
 /// Text to Function. `name` is used in timers and dumps (default: the result's name).
-/// Throws: `syntax name range limit`.
+/// Throws: `syntax name range limit device`.
 [[nodiscard]] Function compile(std::string_view text, std::string name = {},
-                               Device device = Device::cpu);
+                               Device device = default_device());
 
 /// The program of a function in the language.
 [[nodiscard]] std::string str(const Function& function);

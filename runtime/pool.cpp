@@ -88,6 +88,7 @@ struct Pool::State {
             if (block == nullptr) return nullptr;
         }
         ++use.requests;
+        use.total_bytes += bytes;
         use.in_use_bytes += bytes;
         use.peak_bytes = std::max(use.peak_bytes, use.in_use_bytes);
         return block;

@@ -9,11 +9,12 @@ namespace ricci::runtime {
 
 /// What a pool holds, in bytes.
 struct PoolUse {
-    std::size_t in_use_bytes = 0;  ///< handed out now
-    std::size_t peak_bytes = 0;    ///< most ever handed out at once
-    std::size_t kept_bytes = 0;    ///< free, kept for the next request
-    std::uint64_t requests = 0;    ///< blocks handed out so far
-    std::uint64_t reused = 0;      ///< of these, taken from what was kept
+    std::size_t in_use_bytes = 0;   ///< handed out now
+    std::size_t peak_bytes = 0;     ///< most ever handed out at once
+    std::size_t kept_bytes = 0;     ///< free, kept for the next request
+    std::uint64_t total_bytes = 0;  ///< handed out so far, all together
+    std::uint64_t requests = 0;     ///< blocks handed out so far
+    std::uint64_t reused = 0;       ///< of these, taken from what was kept
 };
 
 /// Hands out blocks of memory and keeps returned ones by size class, so that results and

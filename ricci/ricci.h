@@ -1,0 +1,10 @@
+// ricci/ricci.h – everything a program that uses Ricci includes
+#pragma once
+
+#include "base/error.h"
+#include "runtime/array.h"
+#include "runtime/compare.h"
+#include "runtime/function.h"
+#include "runtime/parallel.h"
+#include "runtime/tape.h"
+#include "runtime/timer.h"

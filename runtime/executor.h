@@ -1,0 +1,82 @@
+// runtime/executor.h – plans with loaded kernels: bound programs that can be run
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/target.h"
+#include "codegen/plan.h"
+#include "dsl/bound.h"
+#include "runtime/array.h"
+#include "runtime/kernel_cache.h"
+#include "runtime/parallel.h"
+
+namespace ricci::runtime {
+
+/// The machine that programs of this process are compiled for.
+[[nodiscard]] const Target& target();
+
+/// Where the temporaries of a plan stand in one block of memory.
+struct ScratchLayout {
+    std::vector<std::int64_t> offsets;  ///< bytes, one for each buffer; -1 for tensors
+    std::int64_t size_bytes = 0;
+};
+/// Temporaries that are never alive at the same step may share memory. Offsets are multiples of 64.
+[[nodiscard]] ScratchLayout lay_out_scratch(const codegen::Plan& plan);
+
+/// A compiled bound program. Immutable: it may be run by several threads at once.
+class Executable {
+  public:
+    /// Plans, compiles (or finds in the kernel cache) and loads. `name` is for dumps and logs.
+    Executable(BoundProgram program, std::string_view name, const Target& target);
+
+    /// Runs on arguments in the order of the bound program, which must have its types, shapes and
+    /// strides; gives its outputs. Arguments that the program updates are changed in place. Memory
+    /// is all taken before the first kernel starts and kernels cannot fail, so that an error leaves
+    /// the arguments as they were.
+    /// Throws: `range` when an updated argument overlaps another one, `device` for lack of memory.
+    [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
+
+    [[nodiscard]] const BoundProgram& program() const noexcept { return program_; }
+    [[nodiscard]] const codegen::Plan& plan() const noexcept { return plan_; }
+    [[nodiscard]] CacheOutcome outcome() const noexcept { return outcome_; }
+
+  private:
+    /// What stands behind a buffer of the plan.
+    struct Slot {
+        enum class Kind : std::uint8_t { argument, output, scratch };
+        Kind kind;
+        std::int64_t at;  ///< number of the argument or output, or offset in bytes
+    };
+    /// A kernel launch with everything looked up.
+    struct Launch {
+        TaskFunction function;
+        std::int64_t tasks;
+        std::int64_t grain;
+        std::size_t first_buffer;  ///< in `launch_buffers_`
+        std::size_t buffer_count;
+    };
+
+    void assign_slots();
+    void prepare_launches();
+
+    BoundProgram program_;
+    codegen::Plan plan_;
+    KernelCache::ModulePtr module_;
+    CacheOutcome outcome_ = CacheOutcome::compiled;
+    std::vector<Slot> slots_;            ///< one for each buffer of the plan
+    std::vector<int> output_arguments_;  ///< for each output: the argument it updates, or -1
+    std::vector<std::size_t> updated_;   ///< positions of the arguments that are updated
+    std::vector<Launch> launches_;
+    std::vector<std::size_t> launch_buffers_;  ///< positions in `slots_`
+    std::int64_t scratch_bytes_ = 0;
+};
+
+/// The version whose storage a tensor continues: an argument, or the first version made.
+[[nodiscard]] TensorId storage_root(const BoundProgram& program, TensorId tensor);
+
+}  // namespace ricci::runtime

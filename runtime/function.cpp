@@ -1,0 +1,269 @@
+// runtime/function.cpp – calls: find or make the compiled program, run it
+#include "runtime/function.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/dump.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "dsl/canonical.h"
+#include "runtime/elementwise.h"
+#include "runtime/function_state.h"
+#include "runtime/overlap.h"
+#include "runtime/reference.h"
+#include "runtime/timer.h"
+
+namespace ricci {
+namespace {
+
+// A program called with ever new shapes keeps this many compiled forms, the last used ones.
+constexpr std::size_t max_specialisations = 256;
+
+constexpr std::array devices = {Device::cpu, Device::cuda, Device::reference};
+
+Program checked_program(std::string_view text) {
+    return parse_program(make_source(std::string(text)));
+}
+
+/// Runs the reference evaluator, then writes the updated arguments.
+std::vector<Array> run_reference(const BoundProgram& program,
+                                 std::span<const Array* const> arguments) {
+    std::vector<const Array*> apart(arguments.begin(), arguments.end());
+    std::vector<Array> values;
+    const std::vector<std::size_t> updated = runtime::updated_arguments(program);
+    runtime::resolve_overlaps(program, updated, apart, values);
+    values.clear();
+    for (const Array* argument : arguments) values.push_back(*argument);
+    std::vector<Array> outputs = runtime::evaluate(program, values);
+    for (const std::size_t u : updated) {
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            if (runtime::storage_root(program, program.outputs[i]) != program.arguments[u])
+                continue;
+            runtime::assign(*arguments[u], outputs[i]);
+            outputs[i] = *arguments[u];
+        }
+    }
+    return outputs;
+}
+
+}  // namespace
+
+std::string_view name(Device device) noexcept {
+    switch (device) {
+        case Device::cpu:       return "cpu";
+        case Device::cuda:      return "cuda";
+        case Device::reference: return "reference";
+    }
+    return {};
+}
+
+Device device_from_name(std::string_view name) {
+    for (const Device device : devices)
+        if (ricci::name(device) == name) return device;
+    throw Error({.kind = ErrorKind::device,
+                 .message = format("there is no device `{}`", name),
+                 .hint = "cpu, cuda or reference"});
+}
+
+Device default_device() {
+    const auto chosen = env::device();
+    return chosen ? device_from_name(*chosen) : Device::cpu;
+}
+
+std::vector<Array> Specialisation::run(std::span<const Array* const> given) const {
+    // The common program needs all its arguments, in its order.
+    std::vector<const Array*> selected;
+    if (inputs.size() != given.size()) {
+        for (const std::size_t i : inputs) selected.push_back(given[i]);
+        given = selected;
+    }
+    std::vector<Array> bound =
+        executable ? executable->run(given) : run_reference(*reference, given);
+    if (bound.size() == 1) return bound;
+    std::vector<Array> asked;
+    asked.reserve(results.size());
+    for (const std::size_t i : results) asked.push_back(bound[i]);
+    return asked;
+}
+
+Function::State::State(Program source, std::string function_name, Device where,
+                       std::shared_ptr<std::mutex> shared_mutex)
+    : program(std::move(source)),
+      name(std::move(function_name)),
+      device(where),
+      compiling(std::move(shared_mutex)) {
+    if (device == Device::cuda) {
+        throw Error({.kind = ErrorKind::device,
+                     .message = "the device `cuda` is not supported yet",
+                     .hint = "cpu, or reference"});
+    }
+    const std::lock_guard lock(*compiling);
+    canonical = canonicalise(program);
+    if (name.empty()) name = result_name();
+    const std::vector<TensorId> structural = structural_scalars(canonical);
+    for (const TensorId id : program.arguments) {
+        const Tensor& tensor = program.at(id);
+        argument_names.push_back(tensor.name);
+        is_updated.push_back(program.output(tensor.name).has_value());
+    }
+    for (const TensorId id : canonical.arguments)
+        is_structural.push_back(std::ranges::find(structural, id) != structural.end());
+    if (is_dumped(Stage::program)) dump(Stage::program, name, str(program));
+    if (is_dumped(Stage::canonical)) dump(Stage::canonical, name, str(canonical));
+}
+
+const std::string& Function::State::result_name() const {
+    return program.at(program.result()).name;
+}
+
+bool Function::State::fits(const Specialisation& entry, std::span<const Array* const> arguments,
+                           const std::vector<std::string>& outputs) const {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const Array& array = *arguments[i];
+        const ArgumentSpec& spec = entry.arguments[i];
+        if (spec.dtype != array.dtype() || spec.is_weak != array.is_weak() ||
+            spec.shape != array.shape() || spec.strides != array.strides())
+            return false;
+        if (is_structural[i] && spec.value != runtime::number_of(array)) return false;
+    }
+    return entry.outputs == outputs;
+}
+
+std::shared_ptr<const Specialisation> Function::State::find_entry(
+    std::span<const Array* const> arguments, const std::vector<std::string>& outputs) {
+    const std::lock_guard lock(entries_mutex);
+    for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+        if (!fits(**entry, arguments, outputs)) continue;
+        std::rotate(entries.begin(), entry, entry + 1);
+        return entries.front();
+    }
+    return nullptr;
+}
+
+std::shared_ptr<const Specialisation> Function::State::specialise(
+    std::span<const Array* const> arguments, const std::vector<std::string>& outputs) {
+    if (auto entry = find_entry(arguments, outputs)) return entry;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        runtime::check_argument(program.at(program.arguments[i]), *arguments[i], is_updated[i]);
+    const std::lock_guard lock(*compiling);
+    // Another thread may have made it while this one waited.
+    if (auto entry = find_entry(arguments, outputs)) return entry;
+    auto entry = std::make_shared<const Specialisation>(make(arguments, outputs));
+    const std::lock_guard entries_lock(entries_mutex);
+    entries.insert(entries.begin(), entry);
+    if (entries.size() > max_specialisations) entries.pop_back();
+    return entry;
+}
+
+Specialisation Function::State::make(std::span<const Array* const> arguments,
+                                     const std::vector<std::string>& outputs) const {
+    Specialisation entry;
+    entry.outputs = outputs;
+    Signature signature;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        entry.arguments.push_back(runtime::spec_of(*arguments[i], is_structural[i]));
+        signature.emplace(argument_names[i], entry.arguments.back());
+    }
+    std::vector<std::string> bound_outputs = outputs;
+    if (bound_outputs.empty()) bound_outputs.push_back(result_name());
+    for (std::size_t i = 0; i < bound_outputs.size(); ++i) entry.results.push_back(i);
+    // What is updated in place is updated whether it is asked for or not.
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const bool is_asked =
+            std::ranges::find(bound_outputs, argument_names[i]) != bound_outputs.end();
+        if (is_updated[i] && !is_asked) bound_outputs.push_back(argument_names[i]);
+    }
+    BoundProgram bound = ricci::bind(canonical, signature, bound_outputs);
+    for (const TensorId id : bound.arguments)
+        entry.inputs.push_back(position_of(bound.at(id).name));
+    if (device == Device::reference)
+        entry.reference = std::move(bound);
+    else
+        entry.executable.emplace(std::move(bound), name, runtime::target());
+    return entry;
+}
+
+std::vector<Array> Function::State::run(std::span<const Array* const> arguments,
+                                        const std::vector<std::string>& outputs) {
+    const TimerSection section(name);
+    const auto entry = specialise(arguments, outputs);
+    if (!is_logged(LogLevel::info)) return entry->run(arguments);
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<Array> results = entry->run(arguments);
+    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+    log_format(LogLevel::info, "launch {} {} {} {:.1f} us", ricci::name(device), name,
+               entry->executable ? plural(entry->executable->plan().steps.size(), "kernel")
+                                 : std::string("evaluated"),
+               time.count());
+    return results;
+}
+
+Function::Function(Program program, std::string name, Device device)
+    : state_(std::make_shared<State>(std::move(program), std::move(name), device,
+                                     std::make_shared<std::mutex>())) {}
+
+Function::State& Function::require_state() const {
+    if (!state_) {
+        throw Error({.kind = ErrorKind::name,
+                     .message = "an empty function is used",
+                     .hint = "make it with compile(\"...\")"});
+    }
+    return *state_;
+}
+
+Array Function::call_pointers(std::span<const Array* const> arguments) const {
+    State& state = require_state();
+    state.require_count(arguments.size());
+    return std::move(state.run(arguments, {}).front());
+}
+
+Array Function::operator()(const Arguments& arguments) const {
+    return call_pointers(require_state().in_order(arguments));
+}
+
+Array Function::call(const std::vector<Array>& arguments) const {
+    std::vector<const Array*> pointers;
+    pointers.reserve(arguments.size());
+    for (const Array& argument : arguments) pointers.push_back(&argument);
+    return call_pointers(pointers);
+}
+
+std::vector<Array> Function::call(const Arguments& arguments,
+                                  const std::vector<std::string>& outputs) const {
+    State& state = require_state();
+    for (const std::string& output : outputs) {
+        if (state.program.output(output)) continue;
+        std::vector<std::string> names;
+        for (const TensorId id : state.program.outputs) names.push_back(state.program.at(id).name);
+        const std::string guess = nearest(output, names);
+        throw Error({.kind = ErrorKind::name,
+                     .message = format("there is no output `{}`", output),
+                     .hint = guess.empty()
+                                 ? format("`{}` gives `{}`", state.name, join(names, "`, `"))
+                                 : format("did you mean `{}`?", guess)});
+    }
+    return state.run(state.in_order(arguments), outputs);
+}
+
+const Program& Function::program() const { return require_state().program; }
+const std::string& Function::name() const { return require_state().name; }
+Device Function::device() const { return require_state().device; }
+
+Function compile(std::string_view text, std::string name, Device device) {
+    const TimerSection section("compile");
+    return Function(checked_program(text), std::move(name), device);
+}
+
+std::string str(const Function& function) {
+    const Program& program = function.program();
+    // Printing looks at the program's terms, which another thread may be working on.
+    const std::lock_guard lock(*function.state()->compiling);
+    return str(program);
+}
+
+}  // namespace ricci

@@ -1,0 +1,92 @@
+// runtime/function_gradient.cpp – gradients of functions, generated and written by hand
+#include <utility>
+
+#include "base/dump.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "grad/gradient.h"
+#include "runtime/function_state.h"
+#include "runtime/timer.h"
+
+namespace ricci {
+namespace {
+
+/// `linear[1]`: the name of a gradient in timers, by the argument's position.
+std::string gradient_name(const std::string& function, std::size_t argument) {
+    return format("{}[{}]", function, argument);
+}
+
+}  // namespace
+
+Function Function::State::derive(Program derived, std::string derived_name,
+                                 std::vector<std::string> also_accepted) const {
+    auto state =
+        std::make_shared<State>(std::move(derived), std::move(derived_name), device, compiling);
+    state->ignored_names = argument_names;
+    for (std::string& accepted : also_accepted) state->ignored_names.push_back(std::move(accepted));
+    return Function(std::move(state));
+}
+
+Function Function::grad(const std::string& argument,
+                        const std::vector<std::string>& cotangents) const {
+    State& state = require_state();
+    const std::size_t position = state.position_of(argument);
+    const std::lock_guard lock(state.derived_mutex);
+    const auto key = std::pair(argument, cotangents);
+    if (const auto known = state.gradients.find(key); known != state.gradients.end())
+        return known->second;
+    const TimerSection section("compile");
+    Program program;
+    {
+        const std::lock_guard context_lock(*state.compiling);
+        program = grad::gradient(state.program, argument, {.cotangents = cotangents});
+    }
+    const std::string name = gradient_name(state.name, position);
+    if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(program));
+    Function gradient = state.derive(std::move(program), name, {});
+    state.gradients.emplace(key, gradient);
+    return gradient;
+}
+
+void Function::set_gradient(const std::string& argument, Gradient gradient) {
+    State& state = require_state();
+    (void)state.position_of(argument);
+    const std::lock_guard lock(state.derived_mutex);
+    state.registered[argument] = std::move(gradient);
+    state.pairs.clear();
+}
+
+Function::Gradient Function::registered_gradient(const std::string& argument) const {
+    State& state = require_state();
+    const std::lock_guard lock(state.derived_mutex);
+    const auto found = state.registered.find(argument);
+    return found == state.registered.end() ? Gradient{} : found->second;
+}
+
+std::shared_ptr<const TapePair> Function::State::pair(const std::vector<std::size_t>& wanted) {
+    const std::lock_guard lock(derived_mutex);
+    if (const auto known = pairs.find(wanted); known != pairs.end()) return known->second;
+    const TimerSection section("compile");
+    std::vector<std::string> names;
+    for (const std::size_t argument : wanted) names.push_back(argument_names[argument]);
+    grad::Pair cut;
+    {
+        const std::lock_guard context_lock(*compiling);
+        cut = grad::cut(program, names);
+    }
+    auto result = std::make_shared<TapePair>();
+    result->outputs.push_back(result_name());
+    result->outputs.insert(result->outputs.end(), cut.saved.begin(), cut.saved.end());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const std::string gradient = gradient_name(name, wanted[i]);
+        if (is_dumped(Stage::gradient))
+            dump(Stage::gradient, gradient, ricci::str(cut.backward[i]));
+        result->backward.emplace(wanted[i],
+                                 derive(std::move(cut.backward[i]), gradient, cut.saved));
+    }
+    result->forward = derive(std::move(cut.forward), name, {});
+    pairs.emplace(wanted, result);
+    return result;
+}
+
+}  // namespace ricci

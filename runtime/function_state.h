@@ -1,0 +1,103 @@
+// runtime/function_state.h – what copies of a Function share
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/bound.h"
+#include "runtime/executor.h"
+#include "runtime/function.h"
+
+namespace ricci {
+
+/// A program compiled for one set of types, shapes, strides and structural values.
+struct Specialisation {
+    std::vector<ArgumentSpec> arguments;  ///< in order of the program's arguments
+    std::vector<std::string> outputs;     ///< asked for; empty: the result
+    std::vector<std::size_t> results;     ///< of the bound outputs: those asked for
+    std::vector<std::size_t> inputs;  ///< of the program's arguments: those of the bound program
+    std::optional<runtime::Executable> executable;  ///< on the CPU
+    std::optional<BoundProgram> reference;          ///< on the reference device
+
+    /// The asked outputs for these arguments, which must fit.
+    [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
+};
+
+/// A function cut in two for the tape.
+struct TapePair {
+    Function forward;
+    std::vector<std::string> outputs;  ///< of `forward`: the result, then what `backward` reads
+    /// By position of the argument; the rest have a gradient written by hand or none.
+    std::map<std::size_t, Function> backward;
+};
+
+struct Function::State {
+    State(Program source, std::string function_name, Device where,
+          std::shared_ptr<std::mutex> shared_mutex);
+
+    /// The compiled program for these arguments, made when it is met first.
+    [[nodiscard]] std::shared_ptr<const Specialisation> specialise(
+        std::span<const Array* const> arguments, const std::vector<std::string>& outputs);
+    /// Arguments by name in the program's order. Throws: `name`.
+    [[nodiscard]] std::vector<const Array*> in_order(const Arguments& arguments) const;
+    /// Throws: `name` when the count differs.
+    void require_count(std::size_t count) const;
+    /// Position of the argument of that name. Throws: `name`.
+    [[nodiscard]] std::size_t position_of(std::string_view argument) const;
+    [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments,
+                                         const std::vector<std::string>& outputs);
+    /// A function made from this one: it accepts this one's arguments too.
+    [[nodiscard]] Function derive(Program derived, std::string derived_name,
+                                  std::vector<std::string> also_accepted) const;
+    /// The pair for gradients of the arguments at these positions. Made once. Throws: `gradient`.
+    [[nodiscard]] std::shared_ptr<const TapePair> pair(const std::vector<std::size_t>& wanted);
+    /// The name of the function's result.
+    [[nodiscard]] const std::string& result_name() const;
+
+    Program program;    ///< as the user wrote it
+    Program canonical;  ///< what is bound
+    std::string name;
+    Device device;
+    std::vector<std::string> argument_names;
+    std::vector<std::string> ignored_names;  ///< accepted by name, not needed
+    std::vector<bool> is_structural;         ///< by argument: its value decides the kernels
+    std::vector<bool> is_updated;            ///< by argument: a statement changes it
+
+    /// Held while the program's terms are worked on: functions made from one another share them.
+    std::shared_ptr<std::mutex> compiling;
+
+    std::mutex entries_mutex;
+    std::vector<std::shared_ptr<const Specialisation>> entries;  ///< the last used first
+
+    mutable std::mutex derived_mutex;
+    std::map<std::pair<std::string, std::vector<std::string>>, Function> gradients;
+    std::map<std::string, Gradient, std::less<>> registered;
+    std::map<std::vector<std::size_t>, std::shared_ptr<const TapePair>> pairs;
+
+  private:
+    [[nodiscard]] std::shared_ptr<const Specialisation> find_entry(
+        std::span<const Array* const> arguments, const std::vector<std::string>& outputs);
+    [[nodiscard]] bool fits(const Specialisation& entry, std::span<const Array* const> arguments,
+                            const std::vector<std::string>& outputs) const;
+    [[nodiscard]] Specialisation make(std::span<const Array* const> arguments,
+                                      const std::vector<std::string>& outputs) const;
+};
+
+namespace runtime {
+
+/// What binding needs to know of an array; `with_value` when its value decides the kernels.
+[[nodiscard]] ArgumentSpec spec_of(const Array& array, bool with_value);
+/// The value of an array of one element.
+[[nodiscard]] Number number_of(const Array& array);
+/// Checks one argument against what the program says of it, before binding.
+/// Throws: `name shape type`.
+void check_argument(const Tensor& tensor, const Array& array, bool is_updated);
+
+}  // namespace runtime
+}  // namespace ricci

@@ -1,0 +1,26 @@
+// runtime/parallel.h – splits the tasks of a kernel over threads
+#pragma once
+
+#include <cstdint>
+
+namespace ricci {
+
+/// Threads that a kernel may use from now on, the caller's included. Results do not depend on it.
+/// Throws: `limit` unless it is from 1 to 1024.
+void set_num_threads(int count);
+/// What `set_num_threads` or RICCI_NUM_THREADS says, else the cores this process may run on.
+/// Throws: `limit` when RICCI_NUM_THREADS is no such number.
+[[nodiscard]] int num_threads();
+
+namespace runtime {
+
+/// Runs the tasks [first_task, last_task) on the given buffers.
+using TaskFunction = void (*)(std::int64_t first_task, std::int64_t last_task,
+                              void* const* buffers);
+
+/// Runs the tasks [0, tasks) in pieces of about `grain` or more, each task once, and returns when
+/// all are done. With one piece or one thread it is a plain call.
+void run_tasks(TaskFunction function, std::int64_t tasks, std::int64_t grain, void* const* buffers);
+
+}  // namespace runtime
+}  // namespace ricci
