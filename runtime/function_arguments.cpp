@@ -25,53 +25,37 @@ std::string takes(const Function::State& state) {
     return format("`{}` takes {}", state.name, quoted_list(state.argument_names));
 }
 
-[[noreturn]] void fail_unknown(const Function::State& state, const std::string& name) {
-    std::string message = format("there is no argument `{}`", name);
-    const bool is_index = std::ranges::any_of(
-        state.program.indices, [&](const Index& index) { return index.name == name; });
-    if (is_index) {
-        fail(ErrorKind::name, message + format(": `{}` is an index", name),
-             format("write `${}` in the subscript if a scalar is meant", name));
-    }
-    if (state.program.output(name))
-        fail(ErrorKind::name, message + format(": `{}` is made by the program", name),
-             takes(state));
-    const std::string guess = nearest(name, state.argument_names);
-    fail(ErrorKind::name, message,
-         guess.empty() ? takes(state) : format("did you mean `{}`?", guess));
-}
-
-/// `[2, 3]`, or `a number` for rank 0.
-std::string describe(const Array& array) {
-    if (array.rank() == 0) return "a number";
-    return format("an array {}", str(array.shape()));
-}
-
 }  // namespace
 
 std::vector<const Array*> Function::State::in_order(const Arguments& arguments) const {
     std::vector<const Array*> ordered(argument_names.size(), nullptr);
-    std::vector<std::string> seen;
+    bool is_complete = true;
     for (const auto& [argument, array] : arguments) {
-        if (std::ranges::find(seen, argument) != seen.end())
-            fail(ErrorKind::name, format("argument `{}` is given twice", argument));
-        seen.push_back(argument);
         const auto at = std::ranges::find(argument_names, argument);
-        if (at != argument_names.end())
-            ordered[static_cast<std::size_t>(at - argument_names.begin())] = &array;
-        else if (std::ranges::find(ignored_names, argument) == ignored_names.end())
-            fail_unknown(*this, argument);
+        if (at == argument_names.end()) {
+            is_complete =
+                is_complete && std::ranges::find(ignored_names, argument) != ignored_names.end();
+            continue;
+        }
+        const Array*& place = ordered[static_cast<std::size_t>(at - argument_names.begin())];
+        if (place != nullptr)
+            fail(ErrorKind::name, format("the argument `{}` is given twice", argument));
+        place = &array;
     }
-    std::vector<std::string> missing;
-    for (std::size_t i = 0; i < ordered.size(); ++i)
-        if (ordered[i] == nullptr) missing.push_back(argument_names[i]);
-    if (!missing.empty()) {
-        fail(ErrorKind::name,
-             format("{} missing: {}", missing.size() == 1 ? "an argument is" : "arguments are",
-                    quoted_list(missing)),
-             takes(*this));
-    }
+    is_complete = is_complete && std::ranges::find(ordered, nullptr) == ordered.end();
+    if (!is_complete) fail_names(arguments);
     return ordered;
+}
+
+void Function::State::fail_names(const Arguments& arguments) const {
+    // Binding says what is missing or unknown, and points into the text.
+    Signature signature;
+    for (const auto& [argument, array] : arguments)
+        if (std::ranges::find(ignored_names, argument) == ignored_names.end())
+            signature.emplace(argument, runtime::spec_of(array, array.rank() == 0));
+    const std::lock_guard lock(*compiling);
+    (void)ricci::bind(canonical, signature);
+    assertion_failed("fail_names", "binding accepts names that the function does not");
 }
 
 void Function::State::require_count(std::size_t count) const {
@@ -83,7 +67,11 @@ void Function::State::require_count(std::size_t count) const {
 
 std::size_t Function::State::position_of(std::string_view argument) const {
     const auto at = std::ranges::find(argument_names, argument);
-    if (at == argument_names.end()) fail_unknown(*this, std::string(argument));
+    if (at == argument_names.end()) {
+        const std::string guess = nearest(argument, argument_names);
+        fail(ErrorKind::name, format("`{}` has no argument `{}`", name, argument),
+             guess.empty() ? takes(*this) : format("did you mean `{}`?", guess));
+    }
     return static_cast<std::size_t>(at - argument_names.begin());
 }
 
@@ -111,20 +99,15 @@ ArgumentSpec spec_of(const Array& array, bool with_value) {
 void check_argument(const Tensor& tensor, const Array& array, bool is_updated) {
     if (array.is_empty_handle())
         fail(ErrorKind::name, format("argument `{}` is an empty handle", tensor.name));
-    if (array.rank() != tensor.rank) {
-        const std::string needed =
-            tensor.rank == 0 ? std::string("a number") : format("an array of rank {}", tensor.rank);
-        fail(ErrorKind::shape, format("argument `{}` is {} in the program, {} is given",
-                                      tensor.name, needed, describe(array)));
-    }
     if (is_updated && array.is_weak()) {
         fail(ErrorKind::type,
              format("argument `{}` is updated, a plain number is given", tensor.name),
              "give an array of rank 0, as in Array::full(DType::f64, {}, 0)");
     }
-    // The types that programs compute with today; the others can be stored and loaded.
+    // What programs compute with today; other types can be stored and loaded.
     const DType dtype = array.dtype();
-    const bool is_supported = dtype == DType::f32 || dtype == DType::f64 || array.is_weak();
+    const bool is_supported = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 ||
+                              dtype == DType::boolean;
     if (!is_supported) {
         fail(ErrorKind::type,
              format("argument `{}` has type {}, which is not supported yet", tensor.name,

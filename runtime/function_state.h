@@ -81,6 +81,7 @@ struct Function::State {
     std::map<std::vector<std::size_t>, std::shared_ptr<const TapePair>> pairs;
 
   private:
+    [[noreturn]] void fail_names(const Arguments& arguments) const;
     [[nodiscard]] std::shared_ptr<const Specialisation> find_entry(
         std::span<const Array* const> arguments, const std::vector<std::string>& outputs);
     [[nodiscard]] bool fits(const Specialisation& entry, std::span<const Array* const> arguments,
@@ -95,8 +96,8 @@ namespace runtime {
 [[nodiscard]] ArgumentSpec spec_of(const Array& array, bool with_value);
 /// The value of an array of one element.
 [[nodiscard]] Number number_of(const Array& array);
-/// Checks one argument against what the program says of it, before binding.
-/// Throws: `name shape type`.
+/// Checks of one argument that binding does not make.
+/// Throws: `name type`.
 void check_argument(const Tensor& tensor, const Array& array, bool is_updated);
 
 }  // namespace runtime
