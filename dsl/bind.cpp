@@ -145,7 +145,8 @@ class Binder {
         result.value = body.term;
         bind_target(equation, body, result);
         for (Expr subscript : equation.at)
-            result.at.push_back(typing_.convert(typed(subscript).term, DType::i64));
+            result.at.push_back(typing_.convert(
+                typing_.type(sizes_.with_numbers(subscript, true)).term, DType::i64));
         check_reads(result, domain);
         check_writes(equation, result);
         bound_.equations.push_back(std::move(result));

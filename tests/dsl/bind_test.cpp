@@ -1,0 +1,131 @@
+// tests/dsl/bind_test.cpp – shapes, types and proofs of bound programs
+#include <doctest/doctest.h>
+
+#include "dsl/bound.h"
+#include "dsl/canonical.h"
+#include "tests/support/error_text.h"
+
+using ricci::ArgumentSpec;
+using ricci::BoundProgram;
+using ricci::DType;
+using ricci::Number;
+using ricci::Shape;
+using ricci::Signature;
+using ricci::tests::error_text;
+
+namespace {
+
+ArgumentSpec array(Shape shape, DType dtype = DType::f32) {
+    return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
+}
+
+ArgumentSpec number(std::int64_t value) {
+    return {
+        .dtype = DType::i64, .shape = {}, .strides = {}, .is_weak = true, .value = Number(value)};
+}
+
+BoundProgram bound(const std::string& text, const Signature& signature) {
+    return bind(canonicalise(ricci::parse_program(text)), signature);
+}
+
+std::string error_of(const std::string& text, const Signature& signature) {
+    return error_text([&] { (void)bound(text, signature); });
+}
+
+const ricci::BoundTensor& result(const BoundProgram& program) {
+    return program.at(program.outputs.front());
+}
+
+}  // namespace
+
+TEST_CASE("two extents of one index are an error that shows both") {
+    CHECK(error_of("C[i,j] := A[i,k] * B[k,j]", {{"A", array({8, 32})}, {"B", array({64, 16})}}) ==
+          R"(shape: index `k` has two extents, 32 and 64
+  | C[i,j] := A[i,k] * B[k,j]
+  |               ^      ~
+  |               |      64 here: dimension 0 of B [64, 16]
+  |               32 here: dimension 1 of A [8, 32]
+  = hint: slice one operand, or give the two dimensions different index names)");
+}
+
+TEST_CASE("a wider array that is also read shifted gets a where-range as hint") {
+    CHECK(
+        error_of("G[n,h] := P[n,h]*C[n,h] + P[n,h+4]", {{"P", array({3, 8})}, {"C", array({3, 4})}})
+            .ends_with("= hint: where h in 0:size(C,1)"));
+}
+
+TEST_CASE("an inferred length of 0 is legal, a negative one is an error") {
+    CHECK(result(bound("C[o] := A[o+k]*F[k]", {{"A", array({3})}, {"F", array({4})}})).shape ==
+          Shape{0});
+    CHECK(error_of("C[o] := A[o+k]*F[k]", {{"A", array({3})}, {"F", array({5})}}) ==
+          R"(range: the range of `o` has the length -1
+  | C[o] := A[o+k]*F[k]
+  |   ^
+  = hint: the arrays are too small for these subscripts)");
+}
+
+TEST_CASE("an access that can leave its array is an error with the values it takes") {
+    CHECK(error_of("Y[i] := X[i+2] where i in 0:4", {{"X", array({5})}}) ==
+          R"(range: `X` can leave its array: i+2 runs over 2..5 in dimension 0 of extent 5
+  | Y[i] := X[i+2] where i in 0:4
+  |           ^^^
+  = hint: give a smaller range: `where i in …`)");
+}
+
+TEST_CASE("the condition of a reducer takes part in the proof") {
+    CHECK_NOTHROW(bound("y[i] := sum[k in 0:10 | k + i < size(x, 0)](x[i+k]) where i in 0:10",
+                        {{"x", array({10})}}));
+}
+
+TEST_CASE("a scalar in a subscript is a number when the program is bound") {
+    const Signature good{
+        {"s", number(2)}, {"x", array({5})}, {"w", array({3})}, {"O", array({11})}};
+    CHECK_NOTHROW(bound("O[$s*i + k] += x[i]*w[k]", good));
+    Signature small = good;
+    small["O"] = array({10});
+    CHECK(
+        error_of("O[$s*i + k] += x[i]*w[k]", small).starts_with("range: `O` can leave its array"));
+}
+
+TEST_CASE("an equal sign needs a target that names no element twice") {
+    CHECK(error_of("y[i//2] = x[i]", {{"y", array({4})}, {"x", array({8})}})
+              .starts_with("range: `=` gives an element of `y` several values"));
+    CHECK_NOTHROW(
+        bound("y[2*i+j] = x[i,j] where j in 0:2", {{"y", array({8})}, {"x", array({4, 2})}}));
+}
+
+TEST_CASE("literals, index values and sizes adopt the type they meet") {
+    CHECK(result(bound("y[i] := 0.5*x[i] + i/size(x, 0)", {{"x", array({4})}})).dtype ==
+          DType::f32);
+    CHECK(result(bound("y[i] := i/2 where i in 0:3", {})).dtype == DType::f64);
+    CHECK(result(bound("y[i] := i*i where i in 0:3", {})).dtype == DType::i64);
+}
+
+TEST_CASE("f32 and f64 arrays promote to f64") {
+    CHECK(result(bound("y[i] := a[i]*b[i]", {{"a", array({4})}, {"b", array({4}, DType::f64)}}))
+              .dtype == DType::f64);
+}
+
+TEST_CASE("comparisons are bool and count as 0 and 1 in sums") {
+    CHECK(result(bound("y[i] := x[i] > 0", {{"x", array({4})}})).dtype == DType::boolean);
+    CHECK(result(bound("y := sum[i](x[i] > 0)", {{"x", array({4})}})).dtype == DType::i64);
+}
+
+TEST_CASE("a missing, an unknown and a misplaced argument are named") {
+    const Signature both{{"x", array({4})}, {"c", number(1)}};
+    CHECK(error_of("y[i] := x[i]*c", {{"x", array({4})}}) ==
+          "name: the argument `c` is missing\n  = hint: give a number for `c`");
+    Signature extra = both;
+    extra["d"] = number(1);
+    CHECK(error_of("y[i] := x[i]*c", extra).starts_with("name: the program has no argument `d`"));
+    Signature index = both;
+    index["i"] = number(1);
+    CHECK(error_of("y[i] := x[i]*c", index).find("write `$i` where the number is meant") !=
+          std::string::npos);
+}
+
+TEST_CASE("shapes that do not fit into 2^48 elements are rejected") {
+    CHECK(error_of("C[i,j] := a[i]*b[j]",
+                   {{"a", array({std::int64_t{1} << 30})}, {"b", array({std::int64_t{1} << 30})}})
+              .starts_with("limit:"));
+}
