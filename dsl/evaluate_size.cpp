@@ -121,13 +121,31 @@ std::int64_t SizeEvaluator::compute(Expr e) {
                  .hint = "subscripts and ranges are made of literals, sizes and whole scalars"});
 }
 
+namespace {
+
+/// Whether the operation is one on integer literals alone, as lower bounds are (`max(0, N - 3)`).
+bool is_literal_arithmetic(Expr e) {
+    const auto* apply = std::get_if<Apply>(&e->term);
+    const bool is_division = apply && (apply->op == Op::floordiv || apply->op == Op::mod);
+    if (!apply || (!is_division && apply->op != Op::min && apply->op != Op::max)) return false;
+    for (Expr a : apply->args) {
+        const auto* literal = std::get_if<Literal>(&a->term);
+        const auto* number = literal ? std::get_if<std::int64_t>(&literal->value) : nullptr;
+        if (!number || (is_division && a == apply->args[1] && *number <= 0)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 Expr SizeEvaluator::with_numbers(Expr e, bool with_scalars) {
     Context& context = *program_.context;
     return rewrite(context, e, [&](Expr node) {
         const auto* access = std::get_if<Access>(&node->term);
         const bool is_scalar = with_scalars && access && access->at.empty() &&
                                program_.at(access->tensor).role == Role::scalar;
-        if (!is_scalar && !std::holds_alternative<Size>(node->term)) return node;
+        const bool is_size = std::holds_alternative<Size>(node->term);
+        if (!is_scalar && !is_size && !is_literal_arithmetic(node)) return node;
         return context.integer(value(node));
     });
 }
