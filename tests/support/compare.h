@@ -1,0 +1,32 @@
+// tests/support/compare.h – compares arrays with estimates of the reference evaluator
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "dsl/bound.h"
+#include "runtime/array.h"
+#include "runtime/reference.h"
+
+namespace ricci::tests {
+
+/// What a comparison of elements found. Totals of several comparisons add up.
+struct Comparison {
+    std::size_t compared = 0;
+    std::size_t skipped = 0;  ///< elements whose bound is infinite: nothing can be said
+    double worst = 0;         ///< the largest error, in bounds; more than 1 is a failure
+    std::string failure;      ///< the first element that fails: place, both values, bound
+
+    [[nodiscard]] bool holds() const noexcept { return failure.empty(); }
+    Comparison& operator+=(const Comparison& other);
+};
+
+/// Every element within `slack` times its bound of the reference's value; NaN where it has NaN.
+[[nodiscard]] Comparison compare(const Array& found, const runtime::Estimate& expected,
+                                 double slack = 4);
+
+/// Arguments for a bound program, in its order: arrays uniform in [-1.5, 1.5), scalars likewise.
+[[nodiscard]] std::vector<Array> random_arguments(const BoundProgram& program, std::uint64_t seed);
+
+}  // namespace ricci::tests

@@ -1,0 +1,26 @@
+// tests/support/random_program.h – seeded random programs in the language, with their arguments
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dsl/bound.h"
+
+namespace ricci::tests {
+
+/// A program of one to three statements and the shapes and types it is to be bound to. The same
+/// seed gives the same program on every machine.
+struct RandomProgram {
+    std::uint64_t seed = 0;
+    std::string text;
+    Signature signature;
+};
+
+/// Draws a program. Most are valid; the few that are not are refused with an error by the checks of
+/// the language, which is for the caller to look at: draw another one.
+[[nodiscard]] RandomProgram random_program(std::uint64_t seed);
+
+/// Everything needed to look at a failure: seed, text, shapes.
+[[nodiscard]] std::string str(const RandomProgram& program);
+
+}  // namespace ricci::tests
