@@ -1,0 +1,152 @@
+// dsl/print.cpp – programs in the language: as short as it may be, and read back to be sure
+//
+// A statement is first written with its implied sums and without ranges. The text is read back and
+// compared with the program; statements that would mean something else are written with what tells
+// them apart, until the text says the same.
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "dsl/equivalence.h"
+#include "dsl/inline_temporaries.h"
+#include "dsl/print_names.h"
+#include "dsl/print_statement.h"
+#include "dsl/program.h"
+#include "dsl/transplant.h"
+#include "dsl/versions.h"
+
+namespace ricci {
+namespace {
+
+/// Readings back that end in an error tell of one statement each; after so many, every statement
+/// is written in full.
+constexpr int max_errors = 32;
+
+class ProgramPrinter {
+  public:
+    explicit ProgramPrinter(Program program)
+        : program_(std::move(program)),
+          styles_(program_.equations.size(), {.has_implied_sums = true}) {
+        names_.tensors = tensor_names(program_);
+    }
+
+    std::string run() {
+        while (true) {
+            write();
+            if (!improve()) return remark_ + text_;
+        }
+    }
+
+  private:
+    void write() {
+        text_.clear();
+        ends_.clear();
+        common_ = {names_.tensors, {}};
+        for (std::size_t n = 0; n < styles_.size(); ++n) {
+            PrintNames names = {names_.tensors, {}, {}, {}};
+            if (n > 0) text_ += '\n';
+            text_ += print_statement(program_, program_.equations[n], styles_[n], names);
+            ends_.push_back(text_.size());
+            common_.indices.merge(names.indices);
+        }
+    }
+
+    /// Reads the text back and makes statements more explicit that came out different. False when
+    /// there are none, or nothing more can be said of them.
+    bool improve() {
+        std::optional<Program> read;
+        try {
+            read = parse_program(text_);
+        } catch (const Error& error) {
+            return improve_after(error.diagnosis());
+        }
+        remark_.clear();
+        const auto found = differences(program_, common_, *read);
+        // A statement that reads what came out different may be different for that reason alone.
+        std::set<TensorId> doubtful;
+        bool is_improved = false;
+        for (std::size_t n = 0; n < found.size(); ++n) {
+            const Equation& equation = program_.equations[n];
+            const bool is_consequence =
+                std::ranges::any_of(tensors_read(equation.value),
+                                    [&](TensorId id) { return doubtful.contains(id); }) ||
+                (equation.previous && doubtful.contains(*equation.previous));
+            if (found[n].is_none() && !is_consequence) continue;
+            doubtful.insert(equation.target);
+            if (is_consequence) continue;
+            if (improve(n, found[n]))
+                is_improved = true;
+            else
+                remark_ =
+                    format("# not expressible in the language as it stands: statement {}\n", n + 1);
+        }
+        return is_improved;
+    }
+    bool improve_after(const Diagnosis& diagnosis) {
+        remark_ = format("# not expressible in the language as it stands: {}\n", diagnosis.message);
+        if (diagnosis.labels.empty() || ++errors_ > max_errors) {
+            bool is_improved = false;
+            for (StatementStyle& style : styles_) {
+                is_improved |= style.has_implied_sums || !style.has_all_ranges;
+                style = {.has_implied_sums = false, .has_all_ranges = true};
+            }
+            return is_improved;
+        }
+        const auto place = diagnosis.labels.front().span.begin;
+        const auto end = std::ranges::lower_bound(ends_, place);
+        const auto n = std::min(std::size_t(end - ends_.begin()), styles_.size() - 1);
+        StatementStyle& style = styles_[n];
+        if (diagnosis.kind != ErrorKind::range) return improve(n, {.is_other_term = true});
+        const auto& free = program_.equations[n].indices;
+        const std::size_t before = style.ranges.size();
+        style.ranges.insert(free.begin(), free.end());
+        return style.ranges.size() > before || make_full(style);
+    }
+
+    bool improve(std::size_t n, const Difference& difference) {
+        StatementStyle& style = styles_[n];
+        const std::size_t before = style.ranges.size();
+        style.ranges.insert(difference.ranges.begin(), difference.ranges.end());
+        if (style.ranges.size() > before) return true;
+        if (difference.is_stricter && std::exchange(style.has_all_ranges, true) == false)
+            return true;
+        return make_full(style);
+    }
+    /// One step: first the sums, then the ranges.
+    static bool make_full(StatementStyle& style) {
+        if (std::exchange(style.has_implied_sums, false)) return true;
+        return !std::exchange(style.has_all_ranges, true);
+    }
+
+    Program program_;
+    PrintNames names_;
+    CommonNames common_;
+    std::vector<StatementStyle> styles_;
+    std::string text_;
+    std::vector<std::size_t> ends_;  ///< of the statements in the text
+    std::string remark_;             ///< a comment when the text does not read back
+    int errors_ = 0;
+};
+
+}  // namespace
+
+std::string str(const Program& program) {
+    return ProgramPrinter(inline_temporaries(keep_old_versions(in_own_context(program)))).run();
+}
+
+std::string str(const Program& program, const Equation& equation) {
+    PrintNames names{tensor_names(program), {}, {}, {}};
+    return print_statement(program, equation, {}, names);
+}
+
+std::string str(const Program& program, Expr e) {
+    PrintNames names{tensor_names(program), {}, {}, {}};
+    name_indices(names, program, free_indices(e), {e});
+    return TermPrinter(program, names).print(e);
+}
+
+}  // namespace ricci
