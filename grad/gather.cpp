@@ -1,0 +1,306 @@
+// grad/gather.cpp – a scattered sum as a gather: inversion of the write map
+//
+// A point x of the relation's domain writes to t = at(x). Solving some of these equations for
+// indices of x turns the sum over x into one over the indices that remain, for each t. What is not
+// solved stays as a condition; the range of a solved index is one, too. Conditions that guard
+// accesses must stand in a reducer (`?:` takes no part in the bounds proof): where no index remains
+// to be summed, those that need their range checked are kept and tied to t by an equation.
+#include "grad/gather.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "dsl/affine_form.h"
+#include "dsl/extent.h"
+#include "dsl/simplify.h"
+
+namespace ricci::grad {
+
+namespace {
+
+class Inversion {
+  public:
+    Inversion(Program& program, const Names& names, const Extents& extents,
+              const Relation& relation)
+        : program_(program),
+          context_(*program.context),
+          names_(names),
+          extents_(extents),
+          relation_(relation) {}
+
+    Gathered run() {
+        name_targets();
+        solve({});
+        if (remaining().empty()) {
+            const std::set<IndexId> needed = indices_that_guard();
+            if (!needed.empty()) solve(needed);
+        }
+        return finish();
+    }
+
+  private:
+    /// Makes one index for each dimension of the array, named when its fate is known.
+    void name_targets() {
+        for (const Expr extent : program_.at(relation_.array).shape) {
+            targets_.push_back(program_.add(Index{.name = {},
+                                                  .lower = context_.integer(0),
+                                                  .upper = extents_.preferred(extent),
+                                                  .is_explicit = false}));
+        }
+    }
+
+    /// Solves as many subscripts for indices as possible, leaving those in `keep`.
+    void solve(const std::set<IndexId>& keep) {
+        keep_ = keep;
+        solutions_.clear();
+        equations_.clear();
+        renamed_.assign(targets_.size(), std::nullopt);
+        std::vector<std::size_t> rest;
+        for (std::size_t d = 0; d < targets_.size(); ++d) {
+            const auto* plain = std::get_if<IndexValue>(&relation_.at[d]->term);
+            if (plain != nullptr && is_open(plain->index)) {
+                solutions_.emplace(number(plain->index), context_.index(targets_[d]));
+                renamed_[d] = plain->index;
+            } else {
+                rest.push_back(d);
+            }
+        }
+        for (std::size_t n = 0; n < rest.size(); ++n) {
+            const std::vector<std::size_t> later(rest.begin() + static_cast<std::ptrdiff_t>(n) + 1,
+                                                 rest.end());
+            if (!eliminate(rest[n], later)) equations_.push_back(rest[n]);
+        }
+    }
+
+    /// Solves subscript `d` for the index that is best eliminated. False when there is none.
+    bool eliminate(std::size_t d, const std::vector<std::size_t>& later) {
+        const Expr subscript = now(relation_.at[d]);
+        const auto form = linear_form(subscript);
+        if (!form) return false;
+        std::optional<LinearForm::Part> best;
+        for (const LinearForm::Part& part : form->parts) {
+            const auto* value = std::get_if<IndexValue>(&part.atom->term);
+            if (value == nullptr || !is_open(value->index)) continue;
+            if (part.coefficient != 1 && part.coefficient != -1) continue;
+            const bool is_elsewhere = std::any_of(
+                form->parts.begin(), form->parts.end(), [&](const LinearForm::Part& other) {
+                    return other.atom != part.atom && mentions(other.atom, value->index);
+                });
+            if (is_elsewhere) continue;
+            if (!best || cost(part.atom, later) < cost(best->atom, later)) best = part;
+        }
+        if (!best) return false;
+        // t = c*x + rest with c = 1 or -1, so x = c*(t - rest).
+        const Expr rest = integer_difference(
+            context_, subscript, integer_scale(context_, best->atom, best->coefficient));
+        const Expr target = context_.index(targets_[d]);
+        const Expr solution =
+            integer_scale(context_, integer_difference(context_, target, rest), best->coefficient);
+        const std::uint32_t index = number(std::get<IndexValue>(best->atom->term).index);
+        for (auto& [other, value] : solutions_) {
+            value = tidy(substitute_indices(context_, value, {{index, solution}}));
+        }
+        solutions_.emplace(index, solution);
+        return true;
+    }
+
+    /// Prefers an index that no later subscript uses, one that the forward did not reduce (outputs
+    /// are larger than windows), and the longest.
+    std::tuple<std::size_t, bool, std::int64_t> cost(Expr atom,
+                                                     const std::vector<std::size_t>& later) const {
+        const IndexId index = std::get<IndexValue>(atom->term).index;
+        const auto uses =
+            static_cast<std::size_t>(std::count_if(later.begin(), later.end(), [&](std::size_t d) {
+                return mentions(relation_.at[d], index);
+            }));
+        const auto place = static_cast<std::size_t>(
+            std::find(relation_.indices.begin(), relation_.indices.end(), index) -
+            relation_.indices.begin());
+        const bool is_reduced = place + relation_.reduced >= relation_.indices.size();
+        const Index& range = program_.at(index);
+        const auto extent = linear_form(integer_difference(context_, range.upper, range.lower));
+        const bool is_literal_extent = extent && extent->parts.empty();
+        return {uses, is_reduced, is_literal_extent ? -extent->constant : 0};
+    }
+
+    /// The conditions that keep a solved index in its range, but for those that always hold.
+    std::vector<Expr> range_conditions(IndexId index, Expr solution) const {
+        const Index& range = program_.at(index);
+        const Expr upper = extents_.preferred(range.upper);
+        std::vector<Expr> conditions;
+        const Expr above = integer_difference(context_, solution, range.lower);
+        const Expr below = integer_difference(
+            context_, integer_difference(context_, range.upper, context_.integer(1)), solution);
+        if (!extents_.is_never_negative(program_, above)) {
+            conditions.push_back(context_.apply(Op::ge, {solution, range.lower}));
+        }
+        if (!extents_.is_never_negative(program_, below)) {
+            conditions.push_back(context_.apply(Op::lt, {solution, upper}));
+        }
+        return conditions;
+    }
+
+    /// The indices that must be summed, where all are solved, so that conditions have a reducer to
+    /// stand in: those whose range is not the array's, and for a condition of the forward that
+    /// accesses need, the last it mentions.
+    std::set<IndexId> indices_that_guard() const {
+        std::set<IndexId> result;
+        for (const IndexId index : relation_.indices) {
+            if (!range_conditions(index, solutions_.at(number(index))).empty()) {
+                result.insert(index);
+            }
+        }
+        if (!result.empty() || !relation_.condition || is_safe_without_condition()) return result;
+        for (const IndexId index : relation_.indices) {
+            if (mentions(relation_.condition, index)) result = {index};
+        }
+        return result;
+    }
+
+    bool is_safe_without_condition() const {
+        std::vector<Expr> roots{relation_.d.value};
+        if (relation_.d.guard) roots.push_back(relation_.d.guard);
+        const std::vector<Expr> nodes = postorder(roots);
+        return std::all_of(nodes.begin(), nodes.end(), [&](Expr e) {
+            const auto* access = std::get_if<Access>(&e->term);
+            if (access == nullptr) return true;
+            const std::vector<Expr>& shape = program_.at(access->tensor).shape;
+            for (std::size_t d = 0; d < access->at.size(); ++d) {
+                if (!extents_.is_inside(program_, access->at[d], shape[d])) return false;
+            }
+            return true;
+        });
+    }
+
+    /// `target == subscript`; of a quotient by a literal, the two inequalities it stands for.
+    Expr equation(std::size_t d) const {
+        const Expr subscript = now(relation_.at[d]);
+        const Expr target = context_.index(targets_[d]);
+        if (is_apply(subscript, Op::floordiv)) {
+            const auto& args = std::get<Apply>(subscript->term).args;
+            const auto divisor = linear_form(args[1]);
+            if (divisor && divisor->parts.empty() && divisor->constant > 0) {
+                const Expr first = integer_scale(context_, target, divisor->constant);
+                const Expr end = integer_sum(context_, first, context_.integer(divisor->constant));
+                return context_.logical_and(context_.apply(Op::ge, {args[0], first}),
+                                            context_.apply(Op::lt, {args[0], end}));
+            }
+        }
+        return context_.apply(Op::eq, {target, subscript});
+    }
+
+    Gathered finish() {
+        std::size_t letters = 0;
+        for (std::size_t d = 0; d < targets_.size(); ++d) {
+            Index& target = program_.indices[position(targets_[d])];
+            target.name = renamed_[d] ? program_.at(*renamed_[d]).name : names_.index(letters++);
+        }
+        Expr condition = relation_.condition ? now(relation_.condition) : Expr();
+        for (const std::size_t d : equations_) {
+            condition = context_.logical_and(condition, equation(d));
+        }
+        for (const IndexId index : relation_.indices) {
+            const auto solution = solutions_.find(number(index));
+            if (solution == solutions_.end()) continue;
+            for (const Expr part : range_conditions(index, solution->second)) {
+                condition = context_.logical_and(condition, part);
+            }
+        }
+        Cotangent d{.guard = relation_.d.guard ? now(relation_.d.guard) : Expr(),
+                    .value = now(relation_.d.value)};
+        const std::vector<IndexId> summed = remaining();
+        Expr value;
+        if (summed.empty()) {
+            value = to_expr(context_, where(context_, condition, d));
+        } else {
+            move_affine_guards(d, condition);
+            value = sum_over(summed, condition, to_expr(context_, d));
+        }
+        return {.indices = targets_, .value = simplify(program_, value, {.is_derivative = true})};
+    }
+
+    /// Conjuncts of the guard that are affine in indices restrict the sum, and so become bounds of
+    /// loops.
+    void move_affine_guards(Cotangent& d, Expr& condition) const {
+        Expr guard;
+        for (const Expr part : conjuncts(d.guard)) {
+            const auto* comparison = std::get_if<Apply>(&part->term);
+            const bool is_ordering = comparison != nullptr && comparison->args.size() == 2 &&
+                                     info(comparison->op).precedence == Precedence::comparison &&
+                                     comparison->op != Op::ne && is_affine(comparison->args[0]) &&
+                                     is_affine(comparison->args[1]);
+            Expr& place = is_ordering ? condition : guard;
+            place = context_.logical_and(place, part);
+        }
+        d.guard = guard;
+    }
+
+    static bool is_affine(Expr e) {
+        const auto form = linear_form(e);
+        return form && std::all_of(form->parts.begin(), form->parts.end(), [](const auto& part) {
+                   return std::holds_alternative<IndexValue>(part.atom->term) ||
+                          std::holds_alternative<Size>(part.atom->term);
+               });
+    }
+
+    /// The sum over fresh copies of the indices.
+    Expr sum_over(const std::vector<IndexId>& indices, Expr condition, Expr body) {
+        std::vector<IndexId> fresh;
+        std::unordered_map<std::uint32_t, Expr> renaming;
+        for (const IndexId index : indices) {
+            Index copy = program_.at(index);
+            copy.upper = extents_.preferred(copy.upper);
+            fresh.push_back(program_.add(std::move(copy)));
+            renaming.emplace(number(index), context_.index(fresh.back()));
+        }
+        const auto rename = [&](Expr e) {
+            return e ? substitute_indices(context_, e, renaming) : e;
+        };
+        return context_.reduce(Reducer::sum, fresh, rename(condition), rename(body));
+    }
+
+    std::vector<IndexId> remaining() const {
+        std::vector<IndexId> result;
+        for (const IndexId index : relation_.indices) {
+            if (!solutions_.contains(number(index))) result.push_back(index);
+        }
+        return result;
+    }
+
+    /// The term with solved indices replaced.
+    Expr now(Expr e) const { return tidy(substitute_indices(context_, e, solutions_)); }
+    /// Integer terms in affine order.
+    Expr tidy(Expr e) const { return simplify(program_, e); }
+
+    bool is_open(IndexId index) const {
+        return !keep_.contains(index) && !solutions_.contains(number(index)) &&
+               std::find(relation_.indices.begin(), relation_.indices.end(), index) !=
+                   relation_.indices.end();
+    }
+    static bool mentions(Expr e, IndexId index) {
+        const std::vector<IndexId> found = free_indices(e);
+        return std::find(found.begin(), found.end(), index) != found.end();
+    }
+    static std::uint32_t number(IndexId index) { return static_cast<std::uint32_t>(index); }
+
+    Program& program_;
+    Context& context_;
+    const Names& names_;
+    const Extents& extents_;
+    const Relation& relation_;
+    std::vector<IndexId> targets_;
+    std::set<IndexId> keep_;
+    std::unordered_map<std::uint32_t, Expr> solutions_;
+    std::vector<std::size_t> equations_;  ///< dimensions whose subscript is not solved
+    std::vector<std::optional<IndexId>> renamed_;
+};
+
+}  // namespace
+
+Gathered gather(Program& program, const Names& names, const Extents& extents,
+                const Relation& relation) {
+    return Inversion(program, names, extents, relation).run();
+}
+
+}  // namespace ricci::grad

@@ -1,0 +1,26 @@
+// grad/joint.h – a program together with the gradients of some of its arguments
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "grad/gradient.h"
+
+namespace ricci::grad {
+
+/// A closed canonical program: the forward's equations on arrays of their own, then those of the
+/// adjoints. Its outputs are the gradients, in the order asked for; its arguments are the
+/// forward's, then the cotangents. Tensors of the forward keep their numbers.
+struct Joint {
+    Program program;
+    std::vector<TensorId> cotangents;
+};
+/// Throws: `name` for an unknown argument or output; `gradient` for a part without a derivative.
+[[nodiscard]] Joint differentiate(const Program& canonical,
+                                  const std::vector<std::string>& arguments,
+                                  const Options& options);
+
+/// The program reduced to what its outputs need: equations, arguments, requirements.
+[[nodiscard]] Program without_unused(Program program);
+
+}  // namespace ricci::grad

@@ -1,0 +1,89 @@
+// grad/prune.cpp – dead code elimination
+#include <algorithm>
+
+#include "base/match.h"
+#include "dsl/walk.h"
+#include "grad/joint.h"
+
+namespace ricci::grad {
+
+namespace {
+
+/// Marks tensors that are read or measured.
+class Needs {
+  public:
+    explicit Needs(const Program& program) : program_(program), needed_(program.tensors.size()) {}
+
+    void add(TensorId tensor) { needed_[position(tensor)] = true; }
+    [[nodiscard]] bool contain(TensorId tensor) const { return needed_[position(tensor)]; }
+
+    void add(Expr term) {
+        for (const Expr e : postorder({term})) {
+            match(
+                e->term, [](const Literal&) {}, [](const Apply&) {}, [](const Cast&) {},
+                [&](const IndexValue& value) { add(value.index); },
+                [&](const Size& size) { add(size.tensor); },
+                [&](const Access& access) { add(access.tensor); },
+                [&](const Reduce& reduce) {
+                    for (const IndexId index : reduce.indices) add(index);
+                });
+        }
+    }
+
+    /// The shape of a tensor, and what gives it its type.
+    void add_declaration(TensorId tensor) {
+        for (const Expr extent : program_.at(tensor).shape) add(extent);
+        if (program_.at(tensor).dtype_of) add(*program_.at(tensor).dtype_of);
+    }
+
+  private:
+    void add(IndexId index) {
+        add(program_.at(index).lower);
+        add(program_.at(index).upper);
+    }
+
+    const Program& program_;
+    std::vector<bool> needed_;
+};
+
+/// Whether the requirement speaks of the program's arguments alone.
+bool can_be_checked(const Program& program, const Requirement& requirement, const Needs& needs) {
+    Needs mentioned(program);
+    for (const Expr e : {requirement.a, requirement.b, requirement.condition}) {
+        if (e) mentioned.add(e);
+    }
+    for (std::size_t n = 0; n < program.tensors.size(); ++n) {
+        const TensorId tensor{static_cast<std::uint32_t>(n)};
+        if (mentioned.contain(tensor) && !needs.contain(tensor)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+Program without_unused(Program program) {
+    Needs needs(program);
+    for (const TensorId output : program.outputs) {
+        needs.add(output);
+        needs.add_declaration(output);
+    }
+    std::vector<Equation> kept;
+    for (auto equation = program.equations.rbegin(); equation != program.equations.rend();
+         ++equation) {
+        if (!needs.contain(equation->target)) continue;
+        needs.add_declaration(equation->target);
+        for (const Expr e : equation->at) needs.add(e);
+        needs.add(equation->value);
+        if (equation->previous) needs.add(*equation->previous);
+        kept.push_back(std::move(*equation));
+    }
+    std::reverse(kept.begin(), kept.end());
+    program.equations = std::move(kept);
+    std::erase_if(program.arguments, [&](TensorId id) { return !needs.contain(id); });
+    std::erase_if(program.requirements, [&](const Requirement& requirement) {
+        return !can_be_checked(program, requirement, needs);
+    });
+    return program;
+}
+
+}  // namespace ricci::grad

@@ -1,0 +1,96 @@
+// grad/pullback.cpp – symbolic reverse mode over one term
+#include "grad/pullback.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "dsl/walk.h"
+
+namespace ricci::grad {
+
+namespace {
+
+/// The nodes of a term that depend on active tensors, operands first.
+class ActiveNodes {
+  public:
+    ActiveNodes(Expr term, const Active& active) {
+        for (const Expr e : postorder({term})) {
+            if (is_active(e, active)) {
+                nodes_.push_back(e);
+                members_.emplace(e, true);
+            }
+        }
+    }
+
+    [[nodiscard]] const std::vector<Expr>& in_order() const noexcept { return nodes_; }
+    [[nodiscard]] bool contain(Expr e) const { return members_.contains(e); }
+
+  private:
+    [[nodiscard]] bool is_active(Expr e, const Active& active) const {
+        if (const auto* access = std::get_if<Access>(&e->term)) {
+            return position(access->tensor) < active.size() && active[position(access->tensor)];
+        }
+        if (const auto* cast = std::get_if<Cast>(&e->term)) return contain(cast->a);
+        if (const auto* reduce = std::get_if<Reduce>(&e->term)) {
+            const bool is_smooth =
+                reduce->reducer != Reducer::argmax && reduce->reducer != Reducer::argmin;
+            return is_smooth && contain(reduce->body);
+        }
+        const auto* apply = std::get_if<Apply>(&e->term);
+        if (apply == nullptr || dependence(apply->op) == Dependence::constant) return false;
+        // The condition of a choice moves its value only in jumps.
+        const std::size_t first = apply->op == Op::select ? 1 : 0;
+        return std::any_of(apply->args.begin() + static_cast<std::ptrdiff_t>(first),
+                           apply->args.end(), [&](Expr arg) { return contain(arg); });
+    }
+
+    std::vector<Expr> nodes_;
+    ExprMap<bool> members_;
+};
+
+[[noreturn]] void no_derivative(const Program& program, const Apply& apply, Span span) {
+    Diagnosis diagnosis{
+        .kind = ErrorKind::gradient,
+        .message =
+            format("the derivative of `{}` is not a function of the language", info(apply.op).name),
+        .source = program.source,
+        .hint = "ask only for gradients of arguments that do not pass through it"};
+    if (!span.is_empty()) diagnosis.labels.push_back({.span = span, .text = ""});
+    throw Error(std::move(diagnosis));
+}
+
+}  // namespace
+
+bool depends_on(Expr term, const Active& active) { return ActiveNodes(term, active).contain(term); }
+
+std::vector<ReadCotangent> pull_back(const Program& program, const Differentiated& what,
+                                     const Cotangent& upstream, const Active& active) {
+    Context& context = *program.context;
+    const ActiveNodes nodes(what.term, active);
+    ExprMap<Cotangent> cotangents{{what.term, upstream}};
+    std::vector<ReadCotangent> reads;
+    for (auto node = nodes.in_order().rbegin(); node != nodes.in_order().rend(); ++node) {
+        const auto found = cotangents.find(*node);
+        if (found == cotangents.end()) continue;
+        const Cotangent d = found->second;
+        if (std::holds_alternative<Access>((*node)->term)) reads.push_back({*node, d});
+        const auto give = [&](Expr operand, const Cotangent& share) {
+            if (!nodes.contain(operand) || !share.value) return;
+            Cotangent& total = cotangents[operand];
+            total = sum(context, total, share);
+        };
+        if (const auto* cast = std::get_if<Cast>(&(*node)->term)) give(cast->a, d);
+        const auto* apply = std::get_if<Apply>(&(*node)->term);
+        if (apply == nullptr) continue;
+        if (dependence(apply->op) == Dependence::unknown) no_derivative(program, *apply, what.span);
+        const Expr y = *node == what.term && what.saved ? what.saved : *node;
+        for (std::size_t n = 0; n < apply->args.size(); ++n) {
+            if (!nodes.contain(apply->args[n])) continue;
+            give(apply->args[n], pull_back(context, {.apply = *apply, .y = y, .d = d}, n));
+        }
+    }
+    std::reverse(reads.begin(), reads.end());
+    return reads;
+}
+
+}  // namespace ricci::grad

@@ -1,0 +1,137 @@
+// grad/reduction.cpp – from the cotangent of a reduction to that of its body
+#include "grad/reduction.h"
+
+#include "base/error.h"
+#include "dsl/extent.h"
+#include "dsl/walk.h"
+#include "grad/formula.h"
+
+namespace ricci::grad {
+
+namespace {
+
+/// Adds temporaries that hold reductions of the forward's terms.
+class Holder {
+  public:
+    Holder(Program& program, Names& names) : program_(program), names_(names) {}
+
+    /// Defines a temporary over copies of `indices` that holds the reduction, and returns a read of
+    /// it in terms of `indices`.
+    Expr hold(const std::vector<IndexId>& indices, const Reduce& reduce) {
+        Context& context = *program_.context;
+        std::unordered_map<std::uint32_t, Expr> renaming;
+        const auto copies = [&](const std::vector<IndexId>& originals) {
+            std::vector<IndexId> result;
+            for (const IndexId index : originals) {
+                result.push_back(program_.add(Index(program_.at(index))));
+                renaming.emplace(static_cast<std::uint32_t>(index), context.index(result.back()));
+            }
+            return result;
+        };
+        const auto renamed = [&](Expr e) {
+            return e ? substitute_indices(context, e, renaming) : e;
+        };
+        Tensor tensor{.name = names_.temporary(),
+                      .rank = static_cast<int>(indices.size()),
+                      .role = Role::temporary,
+                      .shape = {},
+                      .dtype_of = std::nullopt};
+        Equation equation;
+        equation.indices = copies(indices);
+        std::vector<Expr> read_at;
+        for (std::size_t n = 0; n < indices.size(); ++n) {
+            const Index& range = program_.at(indices[n]);
+            tensor.shape.push_back(integer_difference(context, range.upper, range.lower));
+            const auto from_lower = [&](IndexId index) {
+                return integer_difference(context, context.index(index), range.lower);
+            };
+            equation.at.push_back(from_lower(equation.indices[n]));
+            read_at.push_back(from_lower(indices[n]));
+        }
+        const std::vector<IndexId> reduced = copies(reduce.indices);
+        equation.value = context.reduce(reduce.reducer, reduced, renamed(reduce.condition),
+                                        renamed(reduce.body));
+        equation.target = program_.add(std::move(tensor));
+        const TensorId target = equation.target;
+        program_.equations.push_back(std::move(equation));
+        return context.access(target, std::move(read_at));
+    }
+
+  private:
+    Program& program_;
+    Names& names_;
+};
+
+/// The first element that equals the extremum takes all. With several reduced indices: the first
+/// row that holds the extremum, and in it the first such element; rows are compared by values that
+/// were stored, never by values computed again.
+Cotangent pull_back_extremum(Holder& holder, Context& context, const Equation& equation,
+                             const Reduce& reduce, Expr d) {
+    const bool is_max = reduce.reducer == Reducer::max;
+    Reduce inner{.reducer = reduce.reducer,
+                 .indices = {},
+                 .condition = reduce.condition,
+                 .body = reduce.body};
+    Expr guard;
+    for (std::size_t n = reduce.indices.size(); n-- > 0;) {
+        std::vector<IndexId> around = equation.indices;
+        around.insert(around.end(), reduce.indices.begin(),
+                      reduce.indices.begin() + static_cast<std::ptrdiff_t>(n));
+        inner.indices = {reduce.indices[n]};
+        inner.reducer = is_max ? Reducer::argmax : Reducer::argmin;
+        const Expr first = holder.hold(around, inner);
+        const Expr is_first = context.apply(Op::eq, {context.index(reduce.indices[n]), first});
+        guard = guard ? context.logical_and(is_first, guard) : is_first;
+        if (n == 0) break;
+        inner.reducer = reduce.reducer;
+        inner.body = holder.hold(around, inner);
+        inner.condition = Expr();
+    }
+    return {.guard = guard, .value = d};
+}
+
+/// d/df of a product is the product of the other factors: with no zero among the factors, P / f;
+/// with one, it is not 0 for that factor alone, and there the product of the others.
+Cotangent pull_back_product(Holder& holder, Context& context, const Equation& equation,
+                            const Reduce& reduce, Expr d) {
+    const Formula factor(context, reduce.body);
+    const auto hold = [&](Reducer reducer, Formula condition, Expr body) {
+        return Formula(context,
+                       holder.hold(equation.indices, {.reducer = reducer,
+                                                      .indices = reduce.indices,
+                                                      .condition = context.logical_and(
+                                                          reduce.condition, condition.expr()),
+                                                      .body = body}));
+    };
+    const Formula others = hold(Reducer::prod, factor != 0, reduce.body);
+    const Formula zeros = hold(Reducer::sum, factor == 0, context.integer(1));
+    const Formula upstream(context, d);
+    return {.guard = (zeros == 0 || (zeros == 1 && factor == 0)).expr(),
+            .value = (factor == 0).choose(upstream * others, upstream * others / factor).expr()};
+}
+
+}  // namespace
+
+Cotangent pull_back_reduction(Program& program, Names& names, const Equation& equation,
+                              const Reduce& reduce, Expr d) {
+    Context& context = *program.context;
+    Holder holder(program, names);
+    switch (reduce.reducer) {
+        case Reducer::sum:       return {.guard = Expr(), .value = d};
+        case Reducer::prod:      return pull_back_product(holder, context, equation, reduce, d);
+        case Reducer::max:
+        case Reducer::min:       return pull_back_extremum(holder, context, equation, reduce, d);
+        case Reducer::argmax:
+        case Reducer::argmin:
+        case Reducer::mean:
+        case Reducer::any:
+        case Reducer::all:
+        case Reducer::count:
+        case Reducer::logsumexp:
+        case Reducer::norm:      break;
+    }
+    RICCI_ASSERT(false, "canonical form leaves no other reducer that depends on its body");
+    return {};
+}
+
+}  // namespace ricci::grad
