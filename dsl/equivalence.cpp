@@ -258,12 +258,12 @@ class EquationComparison {
     std::set<IndexId> bound_;  ///< of the other program
 };
 
-/// The equation whose statement holds that place of the source.
+/// The equation whose statement holds that place of the source. Equations are in source order.
 std::size_t equation_at(const Program& program, Span place) {
-    const auto found = std::ranges::find_if(program.equations, [&](const Equation& equation) {
-        return equation.span.begin <= place.begin && place.begin < equation.span.end;
-    });
-    return std::size_t(found - program.equations.begin());
+    const auto found =
+        std::ranges::upper_bound(program.equations, place.begin, {},
+                                 [](const Equation& equation) { return equation.span.begin; });
+    return std::size_t(found - program.equations.begin()) - 1;
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct Difference {
 
 /// What the original's things are called in the other program.
 struct CommonNames {
-    std::vector<std::string> tensors;                        ///< by TensorId
-    std::unordered_map<std::uint32_t, std::string> indices;  ///< by IndexId
+    const std::vector<std::string>& tensors;                        ///< by TensorId
+    const std::unordered_map<std::uint32_t, std::string>& indices;  ///< by IndexId
 };
 
 /// Compares two programs equation by equation: terms up to the numbering of indices, the order of a

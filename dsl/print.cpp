@@ -30,9 +30,8 @@ class ProgramPrinter {
   public:
     explicit ProgramPrinter(Program program)
         : program_(std::move(program)),
-          styles_(program_.equations.size(), {.has_implied_sums = true}) {
-        names_.tensors = tensor_names(program_);
-    }
+          styles_(program_.equations.size(), {.has_implied_sums = true}),
+          tensors_(tensor_names(program_)) {}
 
     std::string run() {
         while (true) {
@@ -45,13 +44,13 @@ class ProgramPrinter {
     void write() {
         text_.clear();
         ends_.clear();
-        common_ = {names_.tensors, {}};
+        index_names_.clear();
         for (std::size_t n = 0; n < styles_.size(); ++n) {
-            PrintNames names = {names_.tensors, {}, {}, {}};
+            PrintNames names{.tensors = tensors_};
             if (n > 0) text_ += '\n';
             text_ += print_statement(program_, program_.equations[n], styles_[n], names);
             ends_.push_back(text_.size());
-            common_.indices.merge(names.indices);
+            index_names_.merge(names.indices);
         }
     }
 
@@ -65,7 +64,7 @@ class ProgramPrinter {
             return improve_after(error.diagnosis());
         }
         remark_.clear();
-        const auto found = differences(program_, common_, *read);
+        const auto found = differences(program_, {tensors_->by_id, index_names_}, *read);
         // A statement that reads what came out different may be different for that reason alone.
         std::set<TensorId> doubtful;
         bool is_improved = false;
@@ -123,9 +122,9 @@ class ProgramPrinter {
     }
 
     Program program_;
-    PrintNames names_;
-    CommonNames common_;
     std::vector<StatementStyle> styles_;
+    std::shared_ptr<const TensorNames> tensors_;
+    std::unordered_map<std::uint32_t, std::string> index_names_;
     std::string text_;
     std::vector<std::size_t> ends_;  ///< of the statements in the text
     std::string remark_;             ///< a comment when the text does not read back
@@ -139,12 +138,12 @@ std::string str(const Program& program) {
 }
 
 std::string str(const Program& program, const Equation& equation) {
-    PrintNames names{tensor_names(program), {}, {}, {}};
+    PrintNames names{.tensors = tensor_names(program)};
     return print_statement(program, equation, {}, names);
 }
 
 std::string str(const Program& program, Expr e) {
-    PrintNames names{tensor_names(program), {}, {}, {}};
+    PrintNames names{.tensors = tensor_names(program)};
     name_indices(names, program, free_indices(e), {e});
     return TermPrinter(program, names).print(e);
 }

@@ -32,30 +32,33 @@ std::vector<Expr> reductions(const std::vector<Expr>& terms) {
 
 }  // namespace
 
-std::vector<std::string> tensor_names(const Program& program) {
-    std::vector<std::string> names(program.tensors.size());
+std::shared_ptr<const TensorNames> tensor_names(const Program& program) {
+    auto names = std::make_shared<TensorNames>();
+    names->by_id.resize(program.tensors.size());
     std::vector<bool> is_version(program.tensors.size(), false);
     for (const Equation& equation : program.equations)
         if (equation.previous) is_version[position(equation.target)] = true;
-    NameSet taken;
-    for (std::size_t n = 0; n < names.size(); ++n) {
+    for (std::size_t n = 0; n < program.tensors.size(); ++n) {
         if (is_version[n]) continue;
-        names[n] = program.tensors[n].name;
-        while (!taken.insert(names[n]).second) names[n] += '_';
+        std::string name = program.tensors[n].name;
+        while (!names->all.insert(name).second) name += '_';
+        names->by_id[n] = name;
     }
     for (const Equation& equation : program.equations)
         if (equation.previous)
-            names[position(equation.target)] = names[position(*equation.previous)];
+            names->by_id[position(equation.target)] = names->by_id[position(*equation.previous)];
     return names;
 }
 
 void name_indices(PrintNames& names, const Program& program, const std::vector<IndexId>& free,
                   const std::vector<Expr>& terms) {
-    NameSet taken(names.tensors.begin(), names.tensors.end());
+    NameSet free_names;
+    const auto is_taken_everywhere = [&](const std::string& name) {
+        return names.tensors->all.contains(name) || free_names.contains(name);
+    };
     for (IndexId index : free) {
-        const auto is_taken = [&](const std::string& name) { return taken.contains(name); };
-        const std::string name = free_name(program.at(index).name, is_taken);
-        taken.insert(name);
+        const std::string name = free_name(program.at(index).name, is_taken_everywhere);
+        free_names.insert(name);
         names.indices[std::uint32_t(index)] = name;
     }
     std::map<std::uint32_t, NameSet> around;  // by id of a reduction: names bound around it
@@ -65,7 +68,7 @@ void name_indices(PrintNames& names, const Program& program, const std::vector<I
         for (IndexId index : reduce.indices) {
             if (names.indices.contains(std::uint32_t(index))) continue;
             const auto is_taken = [&](const std::string& name) {
-                return taken.contains(name) || outer.contains(name);
+                return is_taken_everywhere(name) || outer.contains(name);
             };
             const std::string name = free_name(program.at(index).name, is_taken);
             names.indices[std::uint32_t(index)] = name;

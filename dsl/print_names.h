@@ -8,7 +8,7 @@
 namespace ricci {
 
 /// A name for each tensor: versions share theirs, different tensors of one name get a suffix `_`.
-[[nodiscard]] std::vector<std::string> tensor_names(const Program& program);
+[[nodiscard]] std::shared_ptr<const TensorNames> tensor_names(const Program& program);
 
 /// Names the indices of terms: those of `free`, then those bound in the terms. An index whose name
 /// is taken by a tensor, a free index or a reducer around or inside its own gets a number.

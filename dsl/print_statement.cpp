@@ -114,7 +114,7 @@ class StatementPrinter {
     }
 
     std::string target() {
-        const std::string& tensor = names_.tensors[position(equation_.target)];
+        const std::string& tensor = term_.name(equation_.target);
         if (equation_.at.empty()) return tensor;
         std::vector<std::string> slots;
         for (Expr e : equation_.at) slots.push_back(slot(e));

@@ -110,11 +110,15 @@ const TermPrinter::Printed& TermPrinter::of(Expr e, Place place) const {
 
 std::string TermPrinter::operand(Expr e, Precedence weakest, Place place) const {
     const Printed& printed = of(e, place);
-    return printed.strength < weakest ? "(" + printed.text + ")" : printed.text;
+    return printed.strength < weakest ? format("({})", printed.text) : printed.text;
 }
 
 const std::string& TermPrinter::name(IndexId index) const {
     return names_.indices.at(std::uint32_t(index));
+}
+
+const std::string& TermPrinter::name(TensorId tensor) const {
+    return names_.tensors->by_id[position(tensor)];
 }
 
 std::string TermPrinter::range(IndexId index) {
@@ -137,9 +141,7 @@ TermPrinter::Printed TermPrinter::make(Expr e, Place place) {
             return Printed{text, text[0] == '-' ? Precedence::unary : Precedence::primary};
         },
         [&](const IndexValue& t) { return Printed{name(t.index)}; },
-        [&](const Size& t) {
-            return Printed{format("size({},{})", names_.tensors[position(t.tensor)], t.dimension)};
-        },
+        [&](const Size& t) { return Printed{format("size({},{})", name(t.tensor), t.dimension)}; },
         [&](const Access& t) { return access(t, place); },
         [&](const Apply& t) {
             return t.op == Op::add ? sum(t, place, is_integer) : apply(t, place);
@@ -155,7 +157,7 @@ TermPrinter::Printed TermPrinter::make(Expr e, Place place) {
 }
 
 TermPrinter::Printed TermPrinter::access(const Access& term, Place place) {
-    const std::string& tensor = names_.tensors[position(term.tensor)];
+    const std::string& tensor = name(term.tensor);
     if (term.at.empty()) {
         if (place == Place::value) return {tensor};
         const bool is_scalar = program_.at(term.tensor).role == Role::scalar;

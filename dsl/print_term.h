@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,12 +15,19 @@
 
 namespace ricci {
 
+/// What the tensors of a program are called.
+struct TensorNames {
+    std::vector<std::string> by_id;  ///< by TensorId; versions of a tensor share their name
+    std::set<std::string, std::less<>> all;
+};
+
 /// How things are called where a term is printed.
 struct PrintNames {
-    std::vector<std::string> tensors;                        ///< by TensorId
-    std::unordered_map<std::uint32_t, std::string> indices;  ///< by IndexId
-    std::set<std::uint32_t> ranged;       ///< indices whose range stands in their reducer
-    std::set<std::uint32_t> transparent;  ///< ids of reductions written as their body: implied sums
+    std::shared_ptr<const TensorNames> tensors;
+    std::unordered_map<std::uint32_t, std::string> indices = {};  ///< by IndexId
+    std::set<std::uint32_t> ranged = {};  ///< indices whose range stands in their reducer
+    std::set<std::uint32_t> transparent =
+        {};  ///< ids of reductions written as their body: implied sums
 };
 
 /// Prints the terms of one program. Text is built from operands to users, each shared node once:
@@ -41,6 +49,7 @@ class TermPrinter {
     /// `0:3`.
     [[nodiscard]] std::string range(IndexId index);
     [[nodiscard]] const std::string& name(IndexId index) const;
+    [[nodiscard]] const std::string& name(TensorId tensor) const;
 
   private:
     struct Printed {
