@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,7 +21,7 @@ constexpr std::string_view ellipsis = "\xE2\x80\xA6";     // U+2026
 struct Mark {
     std::size_t begin = 0;
     std::size_t end = 0;
-    bool is_first = false;
+    std::size_t number = 0;  ///< position among the labels; the first is drawn with `^`
     std::string_view text;
 };
 
@@ -107,13 +108,15 @@ void write_over(std::string& row, std::size_t column, std::string_view text) {
 std::vector<std::string> marker_rows(std::vector<Mark> marks) {
     std::vector<std::string> rows(1);
     // The first label is drawn last: where places overlap, its `^` is what is seen.
-    std::ranges::stable_sort(marks, {}, &Mark::is_first);
+    std::ranges::sort(marks, std::ranges::greater{}, &Mark::number);
     for (const Mark& mark : marks) {
         const std::size_t width =
             std::max<std::size_t>(1, mark.end - std::min(mark.end, mark.begin));
-        write_over(rows[0], mark.begin, std::string(width, mark.is_first ? '^' : '~'));
+        write_over(rows[0], mark.begin, std::string(width, mark.number == 0 ? '^' : '~'));
     }
-    std::ranges::stable_sort(marks, std::ranges::greater{}, &Mark::begin);
+    std::ranges::sort(marks, [](const Mark& a, const Mark& b) {
+        return std::pair(b.begin, a.number) < std::pair(a.begin, b.number);
+    });
     for (const Mark& mark : marks) {
         if (mark.text.empty()) continue;
         std::string row;
@@ -189,7 +192,7 @@ class Excerpt {
         for (const Label* label : labels) {
             marks.push_back({.begin = column(label->span.begin),
                              .end = column(label->span.end),
-                             .is_first = label == first_,
+                             .number = static_cast<std::size_t>(label - first_),
                              .text = label->text});
         }
         elide(drawn, marks);
