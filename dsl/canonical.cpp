@@ -76,7 +76,7 @@ class Canonicaliser {
     Program run() && {
         std::vector<Equation> equations = std::exchange(program_.equations, {});
         for (const Equation& equation : equations)
-            if (equation.previous) updated_.insert(*equation.previous);
+            if (equation.previous) overwritten_.insert(*equation.previous);
         for (Equation& equation : equations) add(std::move(equation));
         return std::move(program_);
     }
@@ -84,6 +84,7 @@ class Canonicaliser {
   private:
     void add(Equation equation);
     void unify_operator(Equation& equation);
+    Expr updated(const Equation& equation) const;
     bool covers_previous(const Equation& equation) const;
 
     Expr lift(Expr root, const Scope& scope);
@@ -106,7 +107,7 @@ class Canonicaliser {
     Context& context_;
     std::set<std::string> names_;
     std::size_t temporaries_ = 0;
-    std::set<TensorId> updated_;
+    std::set<TensorId> overwritten_;
     std::map<std::vector<std::uint64_t>, Holder> holders_;
     ExprMap<Expr> equal_extents_;
     Span span_;
@@ -133,33 +134,35 @@ void Canonicaliser::add(Equation equation) {
     program_.equations.push_back(std::move(equation));
 }
 
-/// Turns `-=` into `+=`, and an update of every element into the computation of the new value from
-/// the old one, which is then pointwise like any other.
+/// Turns an update of every element into the computation of the new value from the old one, which
+/// is then pointwise like any other, and other uses of `-=` into `+=`.
 void Canonicaliser::unify_operator(Equation& equation) {
-    if (equation.op == Assign::sub) {
+    if (equation.op == Assign::define || equation.op == Assign::set) return;
+    if (covers_previous(equation)) {
+        equation.value = updated(equation);
+        equation.op = Assign::set;
+    } else if (equation.op == Assign::sub) {
         const auto* sum = std::get_if<Reduce>(&equation.value->term);
+        const bool is_sum = sum && sum->reducer == Reducer::sum;
+        equation.value = is_sum ? context_.reduce(Reducer::sum, sum->indices, sum->condition,
+                                                  context_.neg(sum->body))
+                                : context_.neg(equation.value);
         equation.op = Assign::add;
-        equation.value = sum && sum->reducer == Reducer::sum
-                             ? context_.reduce(sum->reducer, sum->indices, sum->condition,
-                                               context_.neg(sum->body))
-                             : context_.neg(equation.value);
     }
-    if (equation.op == Assign::define || equation.op == Assign::set || !covers_previous(equation))
-        return;
+}
+
+/// The value of an element after an update of all.
+Expr Canonicaliser::updated(const Equation& equation) const {
     const Expr value = equation.value;
     const Expr old = context_.access(*equation.previous, equation.at);
-    if (equation.op == Assign::add) {
-        equation.value = context_.add(old, value);
-    } else if (equation.op == Assign::mul) {
-        equation.value = context_.mul(old, value);
-    } else {
-        // Not Op::max: of equal values the old one is taken, which decides where gradients go.
-        const Op keeps = equation.op == Assign::max ? Op::ge : Op::le;
-        const Expr keep = context_.apply(Op::logical_or, {context_.apply(keeps, {old, value}),
-                                                          context_.apply(Op::isnan, {old})});
-        equation.value = context_.apply(Op::select, {keep, old, value});
-    }
-    equation.op = Assign::set;
+    if (equation.op == Assign::add) return context_.add(old, value);
+    if (equation.op == Assign::sub) return context_.sub(old, value);
+    if (equation.op == Assign::mul) return context_.mul(old, value);
+    // Not Op::max: of equal values the old one is taken, which decides where gradients go.
+    const Op keeps = equation.op == Assign::max ? Op::ge : Op::le;
+    const Expr keep = context_.apply(
+        Op::logical_or, {context_.apply(keeps, {old, value}), context_.apply(Op::isnan, {old})});
+    return context_.apply(Op::select, {keep, old, value});
 }
 
 /// Whether the target's subscripts are different indices that each run over the whole dimension.
@@ -327,7 +330,7 @@ void Canonicaliser::remember(const Equation& equation) {
     const auto* reduce = std::get_if<Reduce>(&equation.value->term);
     const Tensor& tensor = program_.at(equation.target);
     if (!reduce || equation.op != Assign::define || tensor.dtype_of ||
-        updated_.contains(equation.target))
+        overwritten_.contains(equation.target))
         return;
     const Pattern shape = pattern(*reduce);
     if (equation.indices.size() + reduce->indices.size() != shape.indices.size()) return;

@@ -102,9 +102,8 @@ Expr collect_integers(const Site& site) {
 Expr double_pairs(const Site& site) {
     std::vector<Expr> args = site.apply.args;
     for (auto a = args.begin(); a != args.end(); ++a) {
+        if (is_literal(*a) || std::count(args.begin(), args.end(), *a) != 2) continue;
         const auto b = std::find(a + 1, args.end(), *a);
-        if (b == args.end() || is_literal(*a) || std::find(b + 1, args.end(), *a) != args.end())
-            continue;
         const Expr two = is_floating(site.dtype())
                              ? site.context.literal(2.0, site.dtype())
                              : site.context.literal(std::int64_t{2}, site.dtype());
