@@ -28,7 +28,8 @@ function(ricci_room room)
   ricci_warnings(ricci_${room})
 endfunction()
 
-# The tests of one room: one binary, every case listed by ctest.
+# The tests of one room: one binary, every case listed by ctest. No kernel is kept on disk, lest an
+# old one be tested.
 #   ricci_test(dsl SOURCES lexer_test.cpp LINKS ricci_dsl)
 function(ricci_test room)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
@@ -43,5 +44,6 @@ function(ricci_test room)
   target_link_libraries(test_${room} PRIVATE ${ARG_LINKS} ricci_test_support)
   ricci_warnings(test_${room})
   doctest_discover_tests(test_${room} TEST_PREFIX "${room}: "
-    PROPERTIES ENVIRONMENT "RICCI_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+    PROPERTIES ENVIRONMENT "RICCI_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+               ENVIRONMENT_MODIFICATION "RICCI_CACHE_DIR=set:")
 endfunction()

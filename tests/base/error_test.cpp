@@ -1,6 +1,8 @@
 // tests/base/error_test.cpp – whole texts of errors
 #include "base/error.h"
 
+#include <random>
+
 #include <doctest/doctest.h>
 
 #include "base/text.h"
@@ -151,6 +153,24 @@ TEST_CASE("a place may begin after it ends or lie in an empty text") {
           "syntax: the program is empty\n"
           "  | \n"
           "  | ^");
+}
+
+TEST_CASE("no text and no places are too strange to be shown") {
+    std::mt19937 random(1);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    for (int round = 0; round < 2000; ++round) {
+        CAPTURE(round);
+        std::string text(below(300), ' ');
+        for (char& c : text) c = "ab\n\r\t\xC3\xA4\xFF\x1B"[below(9)];
+        std::vector<Label> labels(1 + below(4));
+        for (Label& label : labels) label = {{below(320), below(320)}, below(2) == 0 ? "" : "note"};
+        const std::string shown = render({.kind = ErrorKind::syntax,
+                                          .message = "m",
+                                          .source = make_source(text),
+                                          .labels = labels});
+        CHECK(shown.find_first_of("\t\r\x1B\xFF") == std::string::npos);
+        CHECK(shown.find('^') != std::string::npos);
+    }
 }
 
 TEST_CASE("every kind has its name") {
