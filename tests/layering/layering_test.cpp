@@ -46,7 +46,7 @@ const std::vector<Room>& rooms() {
                           "base"}},
         {"ricci",        {"runtime", "codegen", "grad", "dsl", "affine", "base"}},
         {"tools/ricci",  program, false},
-        {"examples",     {"ricci"}, false},
+        {"examples",     {"ricci", "base"}, false},
         {"bench",        program, false},
     };
     // clang-format on
@@ -68,7 +68,7 @@ const std::vector<ThirdParty>& third_parties() {
         {"oneapi/dnnl",  {"bench/"}},
         {"dnnl",         {"bench/"}},
         {"zlib.h",       {"runtime/", "examples/"}},
-        {"CLI/",         {"tools/ricci/"}},
+        {"CLI/",         {"tools/ricci/", "examples/"}},
         {"doctest/",     {"tests/"}},
         {"ricci/",       {"tools/", "examples/", "bench/", "tests/"}},
         {"sys/",         {"runtime/", "codegen/cpu/", "tools/", "tests/"}},
