@@ -18,6 +18,7 @@
 #include "dsl/program.h"
 #include "dsl/transplant.h"
 #include "dsl/versions.h"
+#include "dsl/walk.h"
 
 namespace ricci {
 namespace {
@@ -25,6 +26,23 @@ namespace {
 /// Readings back that end in an error tell of one statement each; after so many, every statement
 /// is written in full.
 constexpr int max_errors = 32;
+
+/// Sums of negated values as negated sums, which are the same to the last bit: a sign before a term
+/// stands outside its implied sum.
+Program signs_outside_sums(Program program) {
+    Context& context = *program.context;
+    for (Equation& equation : program.equations)
+        equation.value = rewrite(context, equation.value, [&](Expr e) {
+            const auto* const reduce = std::get_if<Reduce>(&e->term);
+            const bool is_negated_sum = reduce != nullptr && reduce->reducer == Reducer::sum &&
+                                        is_apply(reduce->body, Op::neg);
+            if (!is_negated_sum) return e;
+            const Expr body = std::get<Apply>(reduce->body->term).args.front();
+            return context.neg(context.reduce(reduce->reducer, reduce->indices, reduce->condition,
+                                              body, e->dtype));
+        });
+    return program;
+}
 
 class ProgramPrinter {
   public:
@@ -64,6 +82,7 @@ class ProgramPrinter {
             return improve_after(error.diagnosis());
         }
         remark_.clear();
+        read = signs_outside_sums(std::move(*read));
         const auto found = differences(program_, {tensors_->by_id, index_names_}, *read);
         // A statement that reads what came out different may be different for that reason alone.
         std::set<TensorId> doubtful;
@@ -95,15 +114,24 @@ class ProgramPrinter {
             }
             return is_improved;
         }
-        const auto place = diagnosis.labels.front().span.begin;
-        const auto end = std::ranges::lower_bound(ends_, place);
+        const Span place = diagnosis.labels.front().span;
+        const auto end = std::ranges::lower_bound(ends_, place.begin);
         const auto n = std::min(std::size_t(end - ends_.begin()), styles_.size() - 1);
-        StatementStyle& style = styles_[n];
-        if (diagnosis.kind != ErrorKind::range) return improve(n, {.is_other_term = true});
-        const auto& free = program_.equations[n].indices;
-        const std::size_t before = style.ranges.size();
-        style.ranges.insert(free.begin(), free.end());
-        return style.ranges.size() > before || make_full(style);
+        Difference difference{.is_other_term = diagnosis.kind != ErrorKind::range};
+        if (!difference.is_other_term) difference.ranges = indices_in_need(n, place);
+        return improve(n, difference);
+    }
+    /// The indices that a missing range is about: that of the marked name, or all free ones.
+    std::vector<IndexId> indices_in_need(std::size_t n, Span place) const {
+        const Equation& equation = program_.equations[n];
+        const std::string name = text_.substr(place.begin, place.end - place.begin);
+        std::vector<IndexId> all = equation.indices;
+        for (Expr e : postorder({equation.value}))
+            if (const auto* const reduce = std::get_if<Reduce>(&e->term))
+                all.insert(all.end(), reduce->indices.begin(), reduce->indices.end());
+        const auto found = std::ranges::find_if(
+            all, [&](IndexId index) { return index_names_.at(std::uint32_t(index)) == name; });
+        return found == all.end() ? equation.indices : std::vector{*found};
     }
 
     bool improve(std::size_t n, const Difference& difference) {
@@ -134,7 +162,8 @@ class ProgramPrinter {
 }  // namespace
 
 std::string str(const Program& program) {
-    return ProgramPrinter(inline_temporaries(keep_old_versions(in_own_context(program)))).run();
+    Program copy = keep_old_versions(in_own_context(program));
+    return ProgramPrinter(signs_outside_sums(inline_temporaries(std::move(copy)))).run();
 }
 
 std::string str(const Program& program, const Equation& equation) {
