@@ -357,7 +357,12 @@ void Canonicaliser::find_equal_extents() {
         if (requirement.kind != Requirement::Kind::equal) continue;
         const Expr a = representative(requirement.a);
         const Expr b = representative(requirement.b);
-        if (a != b) equal_extents_.emplace(b, a);
+        if (a == b) continue;
+        // A literal stands for what equals it: a bound that must be 0 is 0.
+        if (is_literal(b))
+            equal_extents_.emplace(a, b);
+        else
+            equal_extents_.emplace(b, a);
     }
 }
 
@@ -373,18 +378,18 @@ bool Canonicaliser::is_surely_inside(TensorId tensor, std::size_t dimension, Exp
     const auto* value = std::get_if<IndexValue>(&subscript->term);
     if (!value) return false;
     const Index& index = program_.at(value->index);
-    return is_literal(index.lower, 0) &&
+    return is_literal(representative(index.lower), 0) &&
            representative(index.upper) == representative(program_.at(tensor).shape[dimension]);
 }
 
 Expr Canonicaliser::extent(IndexId i) const {
     const Index& index = program_.at(i);
-    return integer_difference(context_, index.upper, index.lower);
+    return integer_difference(context_, index.upper, representative(index.lower));
 }
 
 /// The index counted from its lower bound.
 Expr Canonicaliser::place(IndexId i) const {
-    return integer_difference(context_, context_.index(i), program_.at(i).lower);
+    return integer_difference(context_, context_.index(i), representative(program_.at(i).lower));
 }
 
 }  // namespace

@@ -65,7 +65,9 @@ std::vector<Array> random_arguments(const BoundProgram& program, std::uint64_t s
     std::vector<Array> arguments;
     for (const TensorId id : program.arguments) {
         const BoundTensor& tensor = program.at(id);
-        const Array uniform = Array::rand(DType::f64, tensor.shape, seed++);
+        std::uint64_t own_seed = seed;
+        for (char c : tensor.name) own_seed = own_seed * 131 + static_cast<unsigned char>(c);
+        const Array uniform = Array::rand(DType::f64, tensor.shape, own_seed);
         for (double& value : uniform.span<double>()) value = 3 * value - 1.5;
         arguments.push_back(tensor.is_weak ? Array(uniform.item()) : uniform.to(tensor.dtype));
     }

@@ -1,0 +1,56 @@
+// tests/property/sample.cpp – the random programs that a property is checked on
+#include "tests/property/sample.h"
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "dsl/bound.h"
+#include "dsl/canonical.h"
+
+namespace ricci::tests {
+namespace {
+
+/// The program, or nothing when it or its shapes are wrong.
+std::optional<Program> accepted(const RandomProgram& random) {
+    try {
+        Program program = canonicalise(parse_program(random.text));
+        (void)ricci::bind(program, random.signature);
+        return program;
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::internal)
+            FAIL_CHECK(format("{}{}", str(random), error.what()));
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::size_t program_count() {
+    if (const char* count = std::getenv("RICCI_TEST_PROGRAMS"))
+        return static_cast<std::size_t>(std::stoul(count));
+    return std::getenv("RICCI_TEST_FULL") != nullptr ? 2'000 : 300;
+}
+
+void for_each_program(std::size_t count,
+                      const std::function<void(const RandomProgram&, const Program&)>& check) {
+    std::size_t refused = 0;
+    for (std::uint64_t seed = 0; seed < count + refused; ++seed) {
+        const RandomProgram random = random_program(seed);
+        const auto program = accepted(random);
+        if (!program) {
+            REQUIRE(++refused <= count / 10 + 5);
+            continue;
+        }
+        try {
+            check(random, *program);
+        } catch (const std::exception& error) {
+            FAIL_CHECK(format("{}{}", str(random), error.what()));
+        }
+    }
+}
+
+}  // namespace ricci::tests
