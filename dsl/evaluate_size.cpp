@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/match.h"
 #include "base/text.h"
@@ -88,31 +89,7 @@ std::int64_t SizeEvaluator::compute(Expr e) {
     } else if (const auto* access = std::get_if<Access>(&e->term)) {
         if (access->at.empty()) return scalar(access->tensor);
     } else if (const auto* apply = std::get_if<Apply>(&e->term)) {
-        std::vector<std::int64_t> args;
-        for (Expr operand : apply->args) args.push_back(known_.at(operand));
-        const auto divisor = [&] {
-            if (args[1] > 0) return args[1];
-            throw Error({.kind = ErrorKind::range,
-                         .message = format("`{}` divides by {}", str(program_, e), args[1]),
-                         .source = program_.source,
-                         .labels = {},
-                         .hint = "divisors in subscripts and ranges are positive"});
-        };
-        std::int64_t result = apply->op == Op::mul ? 1 : 0;
-        switch (apply->op) {  // NOLINT(clang-diagnostic-switch-enum)
-            case Op::add:
-                for (std::int64_t arg : args) result = checked_add(result, arg);
-                return result;
-            case Op::mul:
-                for (std::int64_t arg : args) result = checked_mul(result, arg);
-                return result;
-            case Op::neg:      return checked_mul(args[0], -1);
-            case Op::floordiv: return floor_divide(args[0], divisor());
-            case Op::mod:      return args[0] - floor_divide(args[0], divisor()) * args[1];
-            case Op::min:      return *std::min_element(args.begin(), args.end());
-            case Op::max:      return *std::max_element(args.begin(), args.end());
-            default:           break;
-        }
+        if (const auto result = compute(*apply, e)) return *result;
     }
     throw Error({.kind = ErrorKind::type,
                  .message = format("`{}` is no integer term", str(program_, e)),
@@ -137,6 +114,27 @@ bool is_literal_arithmetic(Expr e) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> SizeEvaluator::compute(const Apply& apply, Expr e) const {
+    std::vector<std::int64_t> args;
+    for (Expr operand : apply.args) args.push_back(known_.at(operand));
+    const auto divisor = [&] {
+        if (args[1] > 0) return args[1];
+        throw Error({.kind = ErrorKind::range,
+                     .message = format("`{}` divides by {}", str(program_, e), args[1]),
+                     .source = program_.source,
+                     .labels = {},
+                     .hint = "divisors in subscripts and ranges are positive"});
+    };
+    if (apply.op == Op::add) return std::accumulate(args.begin(), args.end(), 0L, checked_add);
+    if (apply.op == Op::mul) return std::accumulate(args.begin(), args.end(), 1L, checked_mul);
+    if (apply.op == Op::neg) return checked_mul(args[0], -1);
+    if (apply.op == Op::floordiv) return floor_divide(args[0], divisor());
+    if (apply.op == Op::mod) return args[0] - floor_divide(args[0], divisor()) * args[1];
+    if (apply.op == Op::min) return *std::min_element(args.begin(), args.end());
+    if (apply.op == Op::max) return *std::max_element(args.begin(), args.end());
+    return std::nullopt;
+}
 
 Expr SizeEvaluator::with_numbers(Expr e, bool with_scalars) {
     Context& context = *program_.context;

@@ -24,6 +24,7 @@ class SizeEvaluator {
 
   private:
     std::int64_t compute(Expr e);
+    [[nodiscard]] std::optional<std::int64_t> compute(const Apply& apply, Expr e) const;
     std::int64_t scalar(TensorId id) const;
 
     const Program& program_;

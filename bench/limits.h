@@ -1,0 +1,14 @@
+// bench/limits.h – what the machine can do, measured by loops that do nothing else
+#pragma once
+
+namespace bench {
+
+/// Runs `seconds`-long loops on every thread and gives the sum of their rates, in floating
+/// operations a second on f32 at the machine's full vector width.
+/// fma: one fused multiply-add (2 operations) in each slot.
+double fma_limit(int threads, double seconds = 0.05);
+/// A subtraction and a fused multiply-add (3 operations in 2 slots): the inner step of a squared
+/// distance.
+double distance_limit(int threads, double seconds = 0.05);
+
+}  // namespace bench
