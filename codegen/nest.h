@@ -4,19 +4,31 @@
 // `block`/`thread` loops on a GPU) around serial, unrolled and vector loops. Its terms (Value) are
 // scalar; vectors appear only as loops:
 //
-//   vector   the body is executed once with the variable as a lane index. The loop's extent is at
-//            most the lanes of a register times a small factor; a bound that is not constant is a
-//            mask. Loads and stores whose address moves by 1 with the variable are vector accesses,
-//            by 0 broadcasts, otherwise gathers. No loop but `unroll` stands inside a vector loop.
-//   unroll   the body is repeated, the variable a constant.
+//   vector   the body is executed once with the variable as a lane index. The lower bound is 0. The
+//            upper bound has exactly one constant term, a power of two: the number of lanes (those
+//            of a register times a small factor); further terms are a mask (where such a term is 0
+//            or less no lane is active). Inactive lanes load and store nothing. Loads and stores
+//            whose address moves by 1 with the variable are vector accesses, by 0 broadcasts,
+//            otherwise gathers. No loop but `unroll` stands inside a vector loop; a Let or LetVar
+//            inside may vary by lane.
+//   unroll   the body is repeated, the variable a constant. Constant bounds.
 //   serial   a loop with affine bounds; it may carry values through buffers.
 //
-// Buffers in `registers` space are small arrays whose addresses are constants after unrolling
-// (plus the lane): accumulator tiles. They live in machine registers.
-// Arithmetic: floating operations may be contracted to fma and sums reassociated only as the nest
-// spells out; NaN and infinities are honoured; integers wrap; `//`, `%` by zero give 0.
+// Buffers in `registers` space are small arrays whose addresses are constants after unrolling, or
+// constants plus the lane variable: accumulator tiles. They live in machine registers. A slot is
+// either a scalar (its address never has a lane) or a vector (always constant + lane, all of one
+// number of lanes, the constant a multiple of it), never both. A Store with `combine` into a scalar
+// slot inside a vector loop folds the active lanes in a fixed tree (upper half into lower half).
+//
+// Arithmetic: operands of `add` and `mul` are taken left to right, `add(a, neg(b))` is a
+// subtraction; floating operations may be contracted to fma and sums reassociated only as the nest
+// spells out; NaN and infinities are honoured; integers wrap; `//`, `%` by zero give 0. max and min
+// (operations and combining stores) propagate NaN; of bool they are `or` and `and`.
 // A Store with `combine` reads, combines and writes. Two tasks never write the same element and no
-// task reads what another writes.
+// task reads what another writes. Numbers of Lets are unique in a nest.
+//
+// Hint to emitters: an `unroll` loop directly around a vector loop of as many lanes, whose load
+// moves by 1 with the unrolled variable and by another step with the lane, is a register transpose.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +84,8 @@ struct Address {
 };
 
 struct Constant {
-    double real = 0;            ///< floating types
-    std::int64_t integer = 0;   ///< integers and bool
+    double real = 0;           ///< floating types
+    std::int64_t integer = 0;  ///< integers and bool
 };
 struct VarValue {
     AffineForm form;  ///< i64
@@ -100,8 +112,15 @@ struct ValueNode {
 };
 
 enum class Bind : std::uint8_t {
-    serial, parallel, vector, unroll,
-    block_x, block_y, block_z, thread_x, thread_y,  // GPU
+    serial,
+    parallel,
+    vector,
+    unroll,
+    block_x,
+    block_y,
+    block_z,
+    thread_x,
+    thread_y,  // GPU
 };
 
 struct Stmt;

@@ -7,6 +7,7 @@
 
 #include "base/target.h"
 #include "codegen/nest.h"
+#include "codegen/passes.h"
 #include "codegen/schedule.h"
 #include "dsl/bound.h"
 
@@ -19,10 +20,10 @@ struct PlanBuffer {
         temporary,  ///< an intermediate tensor, a packed operand, partial results
     };
     Kind kind = Kind::temporary;
-    TensorId tensor{};  ///< kind tensor: which one (the version whose storage it is)
+    TensorId tensor{};  ///< kind tensor: the first of its versions, whose memory all continue
     std::string name;
     DType dtype = DType::f32;
-    std::int64_t elements = 0;
+    std::int64_t elements = 0;  ///< up to the last one addressed
 };
 
 /// One kernel launch: tasks [0, tasks) of `nest`, with plan buffers for its argument buffers.
@@ -41,8 +42,11 @@ struct Plan {
     std::vector<Step> steps;          ///< in order
 };
 
-/// Groups equations into kernels and lowers each by the strategy that fits it.
-[[nodiscard]] Plan plan(const BoundProgram& program, const Target& target);
+/// Groups equations into kernels and lowers each by the strategy that fits it. `dump` gets every
+/// nest after every pass. Makes new terms in the program's context.
+/// Throws: `type` for element types that are not supported yet.
+[[nodiscard]] Plan plan(const BoundProgram& program, const Target& target,
+                        const DumpHook& dump = {});
 
 [[nodiscard]] std::string str(const Plan& plan);
 

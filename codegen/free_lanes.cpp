@@ -1,0 +1,141 @@
+// codegen/free_lanes.cpp – loops whose lanes run over a free axis
+#include "codegen/free_lanes.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "codegen/tasks.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+class FreeLanes {
+  public:
+    FreeLanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll, Schedule& schedule)
+        : kernel_(kernel), lanes_(lanes), unroll_(unroll), schedule_(schedule) {
+        if (kernel.body) {
+            accumulator_ = make_accumulator(kernel, lanes.lanes * unroll);
+            reduced_ = reduced_loops(kernel, kernel.reduced);
+        }
+    }
+
+    void run() {
+        TaskSplit split =
+            split_free_axes(kernel_, lanes_.axis, lanes_.lanes * unroll_, lanes_.cycles);
+        describe(split);
+        Body body;
+        if (lanes_.axis) {
+            const AxisRange range = split.loops.back();
+            split.loops.pop_back();
+            body = lane_loops(range);
+        } else {
+            body = point(Lanes{}, form(0));
+        }
+        kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
+    }
+
+  private:
+    void describe(const TaskSplit& split) {
+        const Nest& nest = kernel_.nest;
+        schedule_.directives.push_back(
+            {"parallel", "", {split.tasks}, "tasks of some 0.05 ms, by extents alone"});
+        if (!lanes_.axis) {
+            schedule_.directives.push_back({"scalar", "", {}, "no axis can run in lanes"});
+            return;
+        }
+        schedule_.directives.push_back({"vector",
+                                        nest.at(lanes_.axis->var).name,
+                                        {lanes_.lanes},
+                                        "cheapest loads and stores"});
+        if (unroll_ > 1)
+            schedule_.directives.push_back({"unroll",
+                                            nest.at(lanes_.axis->var).name,
+                                            {unroll_},
+                                            "vectors that accumulate side by side"});
+    }
+
+    /// The full vectors, then the rest in masked ones.
+    Body lane_loops(const AxisRange& range) {
+        const std::int64_t extent = range.axis.extent;
+        const std::int64_t width = lanes_.lanes * unroll_;
+        const std::int64_t full = extent / width * width;
+        Body body;
+        if (full > 0) {
+            const VarId start = kernel_.nest.add(Var{name(range) + "0"});
+            AxisRange main = range;
+            for (BoundTerm& term : main.upper)
+                if (term.form.is_constant()) term.form = form(full);
+            body.push_back(make_loop(start, Bind::serial, main.lower, main.upper,
+                                     point({lanes_.lanes, unroll_, {}}, form(start)), width));
+        }
+        if (full < extent) {
+            const VarId start = kernel_.nest.add(Var{name(range) + "1"});
+            LoopBound lower = range.lower;
+            lower.push_back({form(full)});
+            Lanes rest{lanes_.lanes, 1, {}};
+            if ((extent - full) % lanes_.lanes != 0) rest.limit = bound(form(extent) - form(start));
+            body.push_back(make_loop(start, Bind::serial, lower, range.upper,
+                                     point(rest, form(start)), lanes_.lanes));
+        }
+        return body;
+    }
+    [[nodiscard]] std::string name(const AxisRange& range) const {
+        return kernel_.nest.at(range.axis.var).name;
+    }
+
+    /// Reduction and writes for the lanes that start at `start`.
+    Body point(const Lanes& lanes, const AffineForm& start) {
+        if (!kernel_.body)
+            return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                Substitution here = at(start + offset);
+                return write_all(kernel_, here);
+            });
+        Body body = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+            return reset(kernel_, accumulator_, offset);
+        });
+        append(body, reduce(lanes, start));
+        append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                   Substitution here = at(start + offset);
+                   here.replace_let(0, result(kernel_, accumulator_, offset));
+                   return write_all(kernel_, here);
+               }));
+        return body;
+    }
+
+    Body reduce(const Lanes& lanes, const AffineForm& start) {
+        Body body = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+            Substitution here = at(start + offset);
+            const Value test = reduced_.test ? here(reduced_.test) : nullptr;
+            return guarded(test, update(kernel_, accumulator_, offset, here));
+        });
+        std::vector<AxisRange> loops;
+        for (const ReducedLoop& loop : reduced_.loops)
+            loops.push_back({loop.axis, loop.lower, loop.upper});
+        return wrap(loops, std::move(body));
+    }
+
+    /// The lane axis at a place; every other axis is its own loop's variable.
+    Substitution at(const AffineForm& place) const {
+        Substitution here;
+        if (lanes_.axis) here.replace(lanes_.axis->var, place);
+        return here;
+    }
+
+    Kernel& kernel_;
+    const LanePlan& lanes_;
+    std::int64_t unroll_;
+    Schedule& schedule_;
+    Accumulator accumulator_;
+    ReducedLoops reduced_;
+};
+
+}  // namespace
+
+void lower_free_lanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
+                      Schedule& schedule) {
+    FreeLanes(kernel, lanes, unroll, schedule).run();
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,109 @@
+// codegen/kernel.h – a group as an iteration space with typed terms: what strategies lower
+//
+// For all points of the free axes: the reduction of `body` over the points of the reduced axes that
+// satisfy every condition, then the writes, in which Let 0 stands for the reduced value. Every axis
+// runs from 0; its variable is a variable of the nest being made. Addresses are affine in the axes,
+// so that strategies see strides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/target.h"
+#include "codegen/group.h"
+#include "codegen/nest.h"
+#include "codegen/plan.h"
+
+namespace ricci::codegen {
+
+struct Axis {
+    VarId var{};
+    std::int64_t extent = 0;
+    bool operator==(const Axis&) const = default;
+};
+
+/// Which points of a reduction count.
+struct Conditions {
+    std::vector<AffineForm> at_least_zero;
+    std::vector<AffineForm> equal_zero;
+    Value rest = nullptr;  ///< what is not affine; may be empty
+
+    [[nodiscard]] bool is_empty() const noexcept {
+        return at_least_zero.empty() && equal_zero.empty() && !rest;
+    }
+};
+
+struct Kernel {
+    Nest nest;                        ///< buffers and variables; no body yet
+    std::vector<std::size_t> places;  ///< the plan buffer of each argument buffer of the nest
+    std::vector<Axis> free;           ///< outermost first
+    std::vector<Axis> reduced;        ///< outermost first
+    std::optional<Reducer> reducer;
+    Value body = nullptr;  ///< of the accumulator's type
+    AffineForm arg_index;  ///< of argmax and argmin: the index whose value is the result
+    Conditions conditions;
+    std::vector<Store> writes;  ///< values over the free axes and Let 0
+    /// Free axes along which two points may write one element: they run in order in one task.
+    std::vector<VarId> colliding;
+    std::uint32_t next_let = 1;  ///< the next unused number of a Let
+
+    [[nodiscard]] bool is_arg_reduction() const noexcept {
+        return reducer == Reducer::argmax || reducer == Reducer::argmin;
+    }
+    /// The type of Let 0.
+    [[nodiscard]] DType result_dtype() const {
+        return is_arg_reduction() ? DType::i64 : body->dtype;
+    }
+    /// The nest's buffer for a plan buffer, added on first use.
+    BufferId argument(const Plan& plan, std::size_t place, bool is_written);
+};
+
+/// The kernel of a group. `places` gives the plan buffer of each tensor's memory.
+/// Throws: `type` for an element type that is not supported yet.
+[[nodiscard]] Kernel make_kernel(const BoundProgram& program, const Group& group, const Plan& plan,
+                                 const std::vector<std::size_t>& places);
+
+/// Drops axes of extent 1 and joins neighbours that every address walks as one.
+void merge_axes(Kernel& kernel);
+
+/// Every place that one point of a kernel touches.
+struct Touch {
+    BufferId buffer{};
+    AffineForm address;
+    bool is_computed = false;  ///< part of the address is data
+    bool is_store = false;
+    bool is_reduced = false;  ///< touched at every reduced point
+};
+[[nodiscard]] std::vector<Touch> touches(const Kernel& kernel);
+
+/// Whether the variable occurs in the value.
+[[nodiscard]] bool depends_on(const Value& value, VarId var);
+
+/// Cycles of a scalar core for one evaluation, roughly: what grains and inlining go by.
+[[nodiscard]] double cost(const std::vector<Value>& values);
+/// The same for one reduced point, or for the writes of one free point.
+[[nodiscard]] double body_cost(const Kernel& kernel);
+[[nodiscard]] double write_cost(const Kernel& kernel);
+
+/// The product of the extents.
+[[nodiscard]] std::int64_t points(const std::vector<Axis>& axes);
+
+/// A reduced axis with its bounds as forms of the axes outside it.
+struct ReducedLoop {
+    Axis axis;
+    LoopBound lower;
+    LoopBound upper;
+};
+/// Loops over exactly the points where the affine conditions hold, in the order given, and what
+/// must still be tested inside (`rest` included; empty when nothing).
+struct ReducedLoops {
+    std::vector<ReducedLoop> loops;
+    Value test = nullptr;
+};
+[[nodiscard]] ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order);
+
+/// Lanes of a vector register for the widest type that the kernel computes with.
+[[nodiscard]] std::int64_t lanes(const Kernel& kernel, const Target& target);
+
+}  // namespace ricci::codegen

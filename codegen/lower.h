@@ -1,0 +1,46 @@
+// codegen/lower.h – the strategies: each turns a kernel into steps of a plan
+#pragma once
+
+#include <optional>
+
+#include "codegen/plan_builder.h"
+
+namespace ricci::codegen {
+
+/// How a kernel without tiles of two operands runs in lanes.
+struct LanePlan {
+    std::optional<Axis> axis;      ///< the axis whose points are lanes; none: scalar code
+    bool is_reduced_axis = false;  ///< it is a reduced one: lanes are folded at the end
+    std::int64_t lanes = 1;
+    double cycles = 0;  ///< estimate for the whole kernel
+};
+/// The cheapest axis to run in lanes, by an estimate of loads, stores and operations.
+[[nodiscard]] LanePlan choose_lanes(const Kernel& kernel, const Target& target);
+
+/// One pass over memory, fused, vectorised along the contiguous side.
+void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
+
+/// Lanes over a free axis, the reduction serial inside; scalar code where no axis can be lanes.
+void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
+
+/// Lanes over a reduced axis, several vectors of partial results folded at the end of each row.
+void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
+
+/// A reduction of two operands, tiled in registers. False, and nothing done, when the kernel is not
+/// one (its terms do not fall into a group of rows and a group of columns).
+[[nodiscard]] bool lower_contraction(const Kernel& kernel, PlanBuilder& builder);
+
+/// Chooses the strategy for a kernel and lowers it.
+void lower(Kernel kernel, PlanBuilder& builder);
+
+/// A reduction in two levels: `partial` reduces chunks of one axis into a temporary, `total` the
+/// chunks. Chunks depend on extents and costs alone.
+struct SplitReduction {
+    Kernel partial;
+    Kernel total;
+};
+/// Splits a long reduction with few results; nothing when that does not pay.
+[[nodiscard]] std::optional<SplitReduction> split_reduction(const Kernel& kernel, double cycles,
+                                                            PlanBuilder& builder);
+
+}  // namespace ricci::codegen

@@ -1,0 +1,38 @@
+// codegen/lower_pointwise.cpp – one pass over memory, vectorised along the contiguous side
+#include "codegen/free_lanes.h"
+#include "codegen/lower.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Outputs above this size do not stay in the caches: they are written past them. Measured gain of
+/// 1.5 to 1.7 on copies of 64 MB, loss below the last level cache's share.
+constexpr std::int64_t streaming_bytes = 32 << 20;
+
+/// Marks plain stores of large outputs that the kernel itself does not read.
+void stream_large_outputs(Kernel& kernel, const LanePlan& lanes, Schedule& schedule) {
+    for (Store& write : kernel.writes) {
+        const Buffer& buffer = kernel.nest.at(write.buffer);
+        const std::int64_t bytes = buffer.elements * std::int64_t(size_bytes(buffer.dtype));
+        if (bytes < streaming_bytes || write.combine || write.at.computed) continue;
+        if (!lanes.axis || write.at.affine.coefficient(lanes.axis->var) != 1) continue;
+        bool is_read = false;
+        for (const Touch& touch : touches(kernel))
+            is_read |= !touch.is_store && touch.buffer == write.buffer;
+        if (is_read) continue;
+        write.hint = StoreHint::streaming;
+        schedule.directives.push_back({"stream", buffer.name, {bytes >> 20}, "larger than caches"});
+    }
+}
+
+}  // namespace
+
+void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
+    Schedule schedule{Strategy::pointwise, kernel.nest.name, {}};
+    stream_large_outputs(kernel, lanes, schedule);
+    lower_free_lanes(kernel, lanes, 1, schedule);
+    builder.add_step(std::move(kernel), std::move(schedule));
+}
+
+}  // namespace ricci::codegen

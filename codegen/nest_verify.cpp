@@ -1,0 +1,248 @@
+// codegen/nest_verify.cpp – every invariant of codegen/nest.h, checked
+#include "codegen/nest_verify.h"
+
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/match.h"
+#include "base/text.h"
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// The values a variable can take where that is known at compile time (unrolled, lanes).
+struct Bounds {
+    Bind bind = Bind::serial;
+    std::int64_t lower = 0;
+    std::int64_t upper = 0;
+};
+
+class Verifier {
+  public:
+    Verifier(const Nest& nest, std::string_view stage) : nest_(nest), stage_(stage) {}
+
+    void run() {
+        require(nest_.body.size() == 1, "a nest is one parallel loop");
+        const auto* root = std::get_if<Loop>(&nest_.body[0].node);
+        require(root != nullptr && root->bind == Bind::parallel, "a nest is one parallel loop");
+        require(is_constant(root->lower) && root->lower[0].form.constant == 0 && root->step == 1,
+                "the parallel loop runs from 0 by 1");
+        require(is_constant(root->upper), "the number of tasks is a constant");
+        check(nest_.body);
+    }
+
+  private:
+    void require(bool holds, std::string_view rule, std::string_view detail = {}) const {
+        if (holds) return;
+        throw Error({.kind = ErrorKind::internal,
+                     .message = format("kernel `{}` after `{}`: {}{}{}", nest_.name, stage_, rule,
+                                       detail.empty() ? "" : ": ", detail)});
+    }
+
+    static bool is_constant(const LoopBound& bound) {
+        return bound.size() == 1 && bound[0].form.is_constant() && bound[0].divisor == 1;
+    }
+
+    void check(const Body& body) {
+        const auto vars = vars_;
+        const auto lets = lets_;
+        for (const Stmt& stmt : body) match(stmt.node, [&](const auto& node) { check(node); });
+        vars_ = vars;
+        lets_ = lets;
+    }
+
+    void check(const Loop& loop) {
+        const std::string& name = nest_.at(loop.var).name;
+        require(loop.step >= 1, "a loop's step is positive", name);
+        require(!loop.lower.empty() && !loop.upper.empty(), "a loop has both bounds", name);
+        check(loop.lower);
+        check(loop.upper);
+        Bounds bounds{.bind = loop.bind};
+        switch (loop.bind) {
+            case Bind::serial: require(!in_vector_, "no loop inside a vector loop", name); break;
+            case Bind::parallel:
+                require(!in_task_, "one parallel loop", name);
+                in_task_ = true;
+                break;
+            case Bind::vector:
+                require(!in_vector_, "no loop inside a vector loop", name);
+                bounds.upper = lanes(loop);
+                break;
+            case Bind::unroll:
+                require(is_constant(loop.lower) && is_constant(loop.upper),
+                        "an unrolled loop has constant bounds", name);
+                bounds.lower = loop.lower[0].form.constant;
+                bounds.upper = loop.upper[0].form.constant;
+                break;
+            case Bind::block_x:
+            case Bind::block_y:
+            case Bind::block_z:
+            case Bind::thread_x:
+            case Bind::thread_y: require(false, "no GPU loops in a CPU nest", name);
+        }
+        require(!vars_.contains(loop.var), "a variable is bound once", name);
+        const auto vars = vars_;
+        const bool was_in_vector = in_vector_;
+        in_vector_ |= loop.bind == Bind::vector;
+        vars_[loop.var] = bounds;
+        check(loop.body);
+        vars_ = vars;
+        in_vector_ = was_in_vector;
+    }
+
+    /// The one constant term of a vector loop's upper bound.
+    [[nodiscard]] std::int64_t lanes(const Loop& loop) const {
+        require(is_constant(loop.lower) && loop.lower[0].form.constant == 0 && loop.step == 1,
+                "a vector loop runs from 0 by 1");
+        std::int64_t lanes = 0;
+        for (const BoundTerm& term : loop.upper) {
+            if (!term.form.is_constant()) continue;
+            require(lanes == 0, "one constant bound of a vector loop");
+            lanes = term.form.constant;
+        }
+        require(lanes >= 1 && (lanes & (lanes - 1)) == 0, "lanes are a power of two");
+        return lanes;
+    }
+
+    void check(const Guard& guard) {
+        check(guard.condition);
+        require(guard.condition->dtype == DType::boolean, "a condition is bool");
+        check(guard.body);
+    }
+    void check(const Let& let) {
+        check(let.value);
+        require(numbers_.insert(let.number).second, "numbers of Lets are unique");
+        lets_[let.number] = let.value->dtype;
+    }
+    void check(const LetVar& let) {
+        check(let.form);
+        require(let.divisor >= 1 && let.modulus >= 0, "a quotient has a positive divisor");
+        require(!vars_.contains(let.var), "a variable is bound once", nest_.at(let.var).name);
+        vars_[let.var] = {};
+    }
+    void check(const Barrier&) { require(false, "no barriers in a CPU nest"); }
+    void check(const Store& store) {
+        const Buffer& buffer = nest_.at(store.buffer);
+        check_place(store.buffer, store.at);
+        check(store.value);
+        require(buffer.is_written, "a store needs a written buffer", buffer.name);
+        require(store.value->dtype == buffer.dtype, "a store has its buffer's type", buffer.name);
+        require(store.hint == StoreHint::normal || !store.combine,
+                "a combining store is not streaming", buffer.name);
+        if (store.combine)
+            require(*store.combine == Reducer::sum || *store.combine == Reducer::prod ||
+                        *store.combine == Reducer::max || *store.combine == Reducer::min,
+                    "stores combine by sum, prod, max or min", buffer.name);
+    }
+
+    void check(const AffineForm& form) {
+        for (const AffineForm::Term& term : form.terms) {
+            require(std::size_t(term.var) < nest_.vars.size(), "variables are the nest's");
+            require(vars_.contains(term.var), "a variable is used inside its loop",
+                    nest_.at(term.var).name);
+        }
+    }
+    void check(const LoopBound& bound) {
+        for (const BoundTerm& term : bound) {
+            require(term.divisor >= 1, "a bound's divisor is positive");
+            check(term.form);
+        }
+    }
+
+    void check_place(BufferId id, const Address& at) {
+        require(std::size_t(id) < nest_.buffers.size(), "buffers are the nest's");
+        check(at.affine);
+        if (at.computed) {
+            check(at.computed);
+            require(at.computed->dtype == DType::i64, "a computed offset is i64");
+        }
+        const Buffer& buffer = nest_.at(id);
+        if (buffer.space == Space::registers) check_slot(id, at);
+    }
+
+    /// Registers have addresses: constants after unrolling, plus the lane or not.
+    void check_slot(BufferId id, const Address& at) {
+        const Buffer& buffer = nest_.at(id);
+        require(!at.computed, "a register has a constant address", buffer.name);
+        std::int64_t low = at.affine.constant;
+        std::int64_t high = at.affine.constant;
+        std::int64_t lanes = 0;
+        for (const AffineForm::Term& term : at.affine.terms) {
+            const Bounds& bounds = vars_.at(term.var);
+            require(bounds.bind == Bind::unroll || bounds.bind == Bind::vector,
+                    "a register has a constant address", buffer.name);
+            if (bounds.bind == Bind::vector) {
+                require(term.coefficient == 1, "lanes of a register follow each other",
+                        buffer.name);
+                lanes = bounds.upper;
+                continue;
+            }
+            const std::int64_t last = bounds.upper - 1;
+            low += term.coefficient * (term.coefficient > 0 ? bounds.lower : last);
+            high += term.coefficient * (term.coefficient > 0 ? last : bounds.lower);
+        }
+        require(low >= 0 && high + std::max<std::int64_t>(lanes, 1) <= buffer.elements,
+                "a register lies in its buffer", buffer.name);
+        const auto [entry, is_new] = slot_lanes_.emplace(id, lanes);
+        require(is_new || entry->second == lanes,
+                "slots of a buffer are all scalars or all vectors", buffer.name);
+    }
+
+    void check(const Value& value) {
+        require(value != nullptr, "a value is missing");
+        for (const Value& operand : operands(value)) {
+            require(operand != nullptr, "an operand is missing");
+            if (!std::holds_alternative<Load>(value->term)) check(operand);
+        }
+        match(
+            value->term, [](const Constant&) {},
+            [&](const VarValue& var) {
+                require(value->dtype == DType::i64, "an index value is i64");
+                check(var.form);
+            },
+            [&](const Load& load) {
+                check_place(load.buffer, load.at);
+                require(value->dtype == nest_.at(load.buffer).dtype, "a load has its buffer's type",
+                        nest_.at(load.buffer).name);
+            },
+            [&](const Operate& operate) { check_operation(value, operate); }, [](const Convert&) {},
+            [&](const LetValue& let) {
+                const auto found = lets_.find(let.number);
+                require(found != lets_.end(), "a Let is used in its body");
+                require(found->second == value->dtype, "a Let has one type");
+            });
+    }
+
+    void check_operation(const Value& value, const Operate& operate) {
+        const OpInfo& row = info(operate.op);
+        const auto count = int(operate.args.size());
+        require(count >= row.min_arity && (row.max_arity < 0 || count <= row.max_arity),
+                "an operation has its number of operands", row.name);
+        const bool is_select = operate.op == Op::select;
+        const DType common = operate.args[is_select ? 1 : 0]->dtype;
+        for (std::size_t i = is_select ? 1 : 0; i < operate.args.size(); ++i)
+            require(operate.args[i]->dtype == common, "operands have one type", str(nest_, value));
+        if (is_select)
+            require(operate.args[0]->dtype == DType::boolean, "a select has a bool condition");
+        const DType expected = row.type == TypeRule::boolean ? DType::boolean : common;
+        require(value->dtype == expected, "an operation has its operands' type", str(nest_, value));
+    }
+
+    const Nest& nest_;
+    std::string_view stage_;
+    std::map<VarId, Bounds> vars_;
+    std::map<std::uint32_t, DType> lets_;
+    std::set<std::uint32_t> numbers_;
+    std::map<BufferId, std::int64_t> slot_lanes_;
+    bool in_vector_ = false;
+    bool in_task_ = false;
+};
+
+}  // namespace
+
+void verify(const Nest& nest, std::string_view stage) { Verifier(nest, stage).run(); }
+
+}  // namespace ricci::codegen

@@ -1,0 +1,120 @@
+// codegen/nest_walk.cpp – traversals of nests that passes and checks share
+#include "codegen/nest_walk.h"
+
+#include "base/match.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+void visit_buffers(const Value& value, const std::function<void(BufferId)>& visit) {
+    if (const auto* load = std::get_if<Load>(&value->term)) visit(load->buffer);
+    for (const Value& operand : operands(value)) visit_buffers(operand, visit);
+}
+
+Value renamed_value(const Value& value, const std::vector<BufferId>& renamed) {
+    const auto again = [&](const Value& part) { return renamed_value(part, renamed); };
+    return match(
+        value->term, [&](const Constant&) { return value; }, [&](const VarValue&) { return value; },
+        [&](const LetValue&) { return value; },
+        [&](const Convert& convert) { return make_value(Convert{again(convert.a)}, value->dtype); },
+        [&](const Operate& operate) {
+            std::vector<Value> args;
+            for (const Value& arg : operate.args) args.push_back(again(arg));
+            return make_value(Operate{operate.op, std::move(args)}, value->dtype);
+        },
+        [&](const Load& load) {
+            Address at{load.at.affine, load.at.computed ? again(load.at.computed) : nullptr};
+            return make_value(Load{renamed.at(std::size_t(load.buffer)), std::move(at)},
+                              value->dtype);
+        });
+}
+
+}  // namespace
+
+void for_each_value(const Body& body, const std::function<void(const Value&)>& visit) {
+    for (const Stmt& stmt : body)
+        match(
+            stmt.node, [&](const Loop& loop) { for_each_value(loop.body, visit); },
+            [&](const Guard& guard) {
+                visit(guard.condition);
+                for_each_value(guard.body, visit);
+            },
+            [&](const Let& let) { visit(let.value); }, [](const LetVar&) {},
+            [&](const Store& store) {
+                visit(store.value);
+                if (store.at.computed) visit(store.at.computed);
+            },
+            [](const Barrier&) {});
+}
+
+void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
+    for (Stmt& stmt : body)
+        match(
+            stmt.node, [&](Loop& loop) { rewrite_values(loop.body, to); },
+            [&](Guard& guard) {
+                guard.condition = to(guard.condition);
+                rewrite_values(guard.body, to);
+            },
+            [&](Let& let) { let.value = to(let.value); }, [](LetVar&) {},
+            [&](Store& store) {
+                store.value = to(store.value);
+                if (store.at.computed) store.at.computed = to(store.at.computed);
+            },
+            [](Barrier&) {});
+}
+
+namespace {
+
+void for_each_store(const Body& body, const std::function<void(const Store&)>& visit) {
+    for (const Stmt& stmt : body) {
+        if (const auto* loop = std::get_if<Loop>(&stmt.node)) for_each_store(loop->body, visit);
+        if (const auto* guard = std::get_if<Guard>(&stmt.node)) for_each_store(guard->body, visit);
+        if (const auto* store = std::get_if<Store>(&stmt.node)) visit(*store);
+    }
+}
+
+void rename_stores(Body& body, const std::vector<BufferId>& renamed) {
+    for (Stmt& stmt : body) {
+        if (auto* loop = std::get_if<Loop>(&stmt.node)) rename_stores(loop->body, renamed);
+        if (auto* guard = std::get_if<Guard>(&stmt.node)) rename_stores(guard->body, renamed);
+        if (auto* store = std::get_if<Store>(&stmt.node))
+            store->buffer = renamed.at(std::size_t(store->buffer));
+    }
+}
+
+}  // namespace
+
+void for_each_buffer(const Body& body, const std::function<void(BufferId)>& visit) {
+    for_each_store(body, [&](const Store& store) { visit(store.buffer); });
+    for_each_value(body, [&](const Value& value) { visit_buffers(value, visit); });
+}
+
+void rename_buffers(Body& body, const std::vector<BufferId>& renamed) {
+    rename_stores(body, renamed);
+    rewrite_values(body, [&](const Value& value) { return renamed_value(value, renamed); });
+}
+
+void substitute(Body& body, Substitution& to) {
+    for (Stmt& stmt : body)
+        match(
+            stmt.node,
+            [&](Loop& loop) {
+                loop.lower = to(loop.lower);
+                loop.upper = to(loop.upper);
+                substitute(loop.body, to);
+            },
+            [&](Guard& guard) {
+                guard.condition = to(guard.condition);
+                substitute(guard.body, to);
+            },
+            [&](Let& let) { let.value = to(let.value); },
+            [&](LetVar& let) { let.form = to(let.form); },
+            [&](Store& store) {
+                store.at = to(store.at);
+                store.value = to(store.value);
+            },
+            [](Barrier&) {});
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,31 @@
+// codegen/passes.h – the ordered list of rewritings of a finished nest
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/target.h"
+#include "codegen/nest.h"
+
+namespace ricci::codegen {
+
+/// Gets the nest's name, the stage (`lower`, then each pass), and the nest after it.
+using DumpHook =
+    std::function<void(std::string_view kernel, std::string_view stage, const Nest& nest)>;
+
+/// One pass: a named free function.
+struct Pass {
+    std::string_view name;
+    Nest (*run)(Nest nest, const Target& target);
+};
+[[nodiscard]] const std::vector<Pass>& passes();
+
+/// Runs every pass in order; verifies the nest before the first and after each.
+[[nodiscard]] Nest run_passes(Nest nest, const Target& target, const DumpHook& dump = {});
+
+/// Folds constant bounds and divisions, writes single iterations out, drops empty loops and guards
+/// that always hold.
+[[nodiscard]] Nest simplify(Nest nest, const Target& target);
+
+}  // namespace ricci::codegen

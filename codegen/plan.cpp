@@ -1,0 +1,166 @@
+// codegen/plan.cpp – from a bound program to kernels, their order and their memory
+#include "codegen/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "codegen/group.h"
+#include "codegen/kernel.h"
+#include "codegen/lower.h"
+#include "codegen/nest_build.h"
+#include "codegen/plan_builder.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// One past the last element that a tensor's strides reach.
+std::int64_t span(const BoundTensor& tensor) {
+    if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) return 0;
+    std::int64_t last = 0;
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+        last += (tensor.shape[d] - 1) * std::max<std::int64_t>(tensor.strides[d], 0);
+    return last + 1;
+}
+
+class Planner {
+  public:
+    Planner(const BoundProgram& program, const Target& target, const DumpHook& dump)
+        : program_(program), groups_(group(program)), builder_(target, dump) {}
+
+    Plan run() {
+        place_tensors();
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            clear_uncovered(groups_[g]);
+            const std::vector<std::size_t> current = places_;
+            keep_old_versions(g);
+            lower(make_kernel(program_, groups_[g], builder_.plan(), current), builder_);
+        }
+        return std::move(builder_).finish();
+    }
+
+  private:
+    /// One buffer for each storage: the arguments', the outputs', temporaries for the rest.
+    void place_tensors() {
+        std::set<TensorId> visible(program_.arguments.begin(), program_.arguments.end());
+        for (const TensorId output : program_.outputs) visible.insert(storage(program_, output));
+        const std::set<TensorId> used = used_storages();
+        places_.resize(program_.tensors.size());
+        for (std::size_t t = 0; t < program_.tensors.size(); ++t) {
+            const TensorId root = storage(program_, TensorId(t));
+            if (position(root) != t) {
+                places_[t] = places_[position(root)];
+                continue;
+            }
+            if (!used.contains(root)) continue;
+            const BoundTensor& tensor = program_.at(root);
+            const bool is_visible = visible.contains(root);
+            places_[t] = builder_.add_buffer(
+                {.kind = is_visible ? PlanBuffer::Kind::tensor : PlanBuffer::Kind::temporary,
+                 .tensor = root,
+                 .name = tensor.name,
+                 .dtype = tensor.dtype,
+                 .elements = span(tensor)});
+        }
+    }
+    [[nodiscard]] std::set<TensorId> used_storages() const {
+        std::set<TensorId> used;
+        const auto add_reads = [&](Expr e) {
+            if (!e) return;
+            for (const TensorId tensor : tensors_read(e)) used.insert(storage(program_, tensor));
+        };
+        for (const Group& group : groups_) {
+            add_reads(group.value);
+            if (group.reduction) add_reads(group.reduction->condition);
+            for (const BoundEquation& write : group.writes) {
+                used.insert(storage(program_, write.target));
+                add_reads(write.value);
+                for (const Expr subscript : write.at) add_reads(subscript);
+            }
+            if (group.result) {
+                // The node that stands for the reduced value is no read.
+                const TensorId result = std::get<Access>(group.result->term).tensor;
+                const bool is_stored =
+                    std::any_of(group.writes.begin(), group.writes.end(),
+                                [&](const BoundEquation& write) { return write.target == result; });
+                if (!is_stored) used.erase(storage(program_, result));
+            }
+        }
+        return used;
+    }
+
+    /// A new array that is not named everywhere starts as zeros.
+    void clear_uncovered(const Group& group) {
+        for (const BoundEquation& write : group.writes) {
+            if (write.op != Assign::define || covers_target(program_, write)) continue;
+            const std::size_t place = places_.at(position(write.target));
+            Kernel kernel = linear_kernel(place, "clear");
+            const BufferId buffer = kernel.argument(builder_.plan(), place, true);
+            kernel.writes = {Store{.buffer = buffer,
+                                   .at = {form(kernel.free[0].var)},
+                                   .value = make_number(kernel.nest.at(buffer).dtype, 0),
+                                   .combine = std::nullopt}};
+            lower(std::move(kernel), builder_);
+        }
+    }
+
+    /// What an update overwrites and a later group still reads is copied first.
+    void keep_old_versions(std::size_t g) {
+        for (const BoundEquation& write : groups_[g].writes) {
+            const std::optional<TensorId> previous = program_.at(write.target).previous;
+            if (!previous || !is_read_after(g, *previous)) continue;
+            const std::size_t place = places_.at(position(*previous));
+            const PlanBuffer old = builder_.plan().buffers[place];
+            const std::size_t kept = builder_.temporary(old.name + "_old", old.dtype, old.elements);
+            Kernel kernel = linear_kernel(place, "keep");
+            const BufferId from = kernel.argument(builder_.plan(), place, false);
+            const BufferId to = kernel.argument(builder_.plan(), kept, true);
+            const AffineForm at = form(kernel.free[0].var);
+            kernel.writes = {Store{.buffer = to,
+                                   .at = {at},
+                                   .value = make_load(kernel.nest, from, {at}),
+                                   .combine = std::nullopt}};
+            lower(std::move(kernel), builder_);
+            places_[position(*previous)] = kept;
+        }
+    }
+    [[nodiscard]] bool is_read_after(std::size_t g, TensorId tensor) const {
+        const auto reads = [&](Expr e) {
+            if (!e) return false;
+            const std::vector<TensorId> read = tensors_read(e);
+            return std::find(read.begin(), read.end(), tensor) != read.end();
+        };
+        for (std::size_t i = g + 1; i < groups_.size(); ++i) {
+            const Group& group = groups_[i];
+            if (reads(group.value)) return true;
+            if (group.reduction && reads(group.reduction->condition)) return true;
+            for (const BoundEquation& write : group.writes)
+                if (reads(write.value)) return true;
+        }
+        return false;
+    }
+
+    /// A kernel over all elements of a buffer.
+    [[nodiscard]] Kernel linear_kernel(std::size_t place, const std::string& verb) const {
+        const PlanBuffer& buffer = builder_.plan().buffers[place];
+        Kernel kernel;
+        kernel.nest.name = verb + "_" + buffer.name;
+        kernel.free = {{kernel.nest.add(Var{"i"}), buffer.elements}};
+        return kernel;
+    }
+
+    const BoundProgram& program_;
+    std::vector<Group> groups_;
+    PlanBuilder builder_;
+    std::vector<std::size_t> places_;  ///< the buffer of each tensor at this point of the plan
+};
+
+}  // namespace
+
+Plan plan(const BoundProgram& program, const Target& target, const DumpHook& dump) {
+    return Planner(program, target, dump).run();
+}
+
+}  // namespace ricci::codegen

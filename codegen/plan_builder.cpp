@@ -1,0 +1,68 @@
+// codegen/plan_builder.cpp – a plan being made: where strategies put their kernels and buffers
+#include "codegen/plan_builder.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/match.h"
+#include "base/text.h"
+#include "codegen/nest_walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Drops buffers that no statement names and numbers the others anew.
+void drop_unused_buffers(Kernel& kernel) {
+    std::set<BufferId> used;
+    for_each_buffer(kernel.nest.body, [&](BufferId id) { used.insert(id); });
+    std::vector<BufferId> renamed(kernel.nest.buffers.size());
+    std::vector<Buffer> buffers;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < kernel.nest.buffers.size(); ++i) {
+        if (!used.contains(BufferId(i))) continue;
+        renamed[i] = BufferId(buffers.size());
+        if (i < kernel.places.size()) places.push_back(kernel.places[i]);
+        buffers.push_back(std::move(kernel.nest.buffers[i]));
+    }
+    kernel.nest.buffers = std::move(buffers);
+    kernel.places = std::move(places);
+    rename_buffers(kernel.nest.body, renamed);
+}
+
+std::int64_t task_count(const Nest& nest) {
+    const auto& root = std::get<Loop>(nest.body.at(0).node);
+    return root.upper.at(0).form.constant;
+}
+
+}  // namespace
+
+std::size_t PlanBuilder::add_buffer(PlanBuffer buffer) {
+    plan_.buffers.push_back(std::move(buffer));
+    return plan_.buffers.size() - 1;
+}
+
+std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t elements) {
+    return add_buffer({.kind = PlanBuffer::Kind::temporary,
+                       .name = std::move(name),
+                       .dtype = dtype,
+                       .elements = elements});
+}
+
+void PlanBuilder::add_step(Kernel kernel, Schedule schedule) {
+    const std::int64_t tasks = task_count(kernel.nest);
+    if (tasks == 0) return;
+    drop_unused_buffers(kernel);
+    kernel.nest.name = format("k{}_{}", plan_.nests.size(), kernel.nest.name);
+    schedule.kernel = kernel.nest.name;
+    // A buffer read by one step only may be written and read by the same kernel elsewhere: names
+    // are for people, places are what counts.
+    plan_.steps.push_back({.nest = plan_.nests.size(),
+                           .buffers = std::move(kernel.places),
+                           .tasks = tasks,
+                           .grain = 1});
+    plan_.nests.push_back(run_passes(std::move(kernel.nest), target_, dump_));
+    plan_.schedules.push_back(std::move(schedule));
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,34 @@
+// codegen/plan_builder.h – a plan being made: where strategies put their kernels and buffers
+#pragma once
+
+#include <string>
+
+#include "base/target.h"
+#include "codegen/kernel.h"
+#include "codegen/passes.h"
+#include "codegen/plan.h"
+
+namespace ricci::codegen {
+
+class PlanBuilder {
+  public:
+    PlanBuilder(const Target& target, const DumpHook& dump) : target_(target), dump_(dump) {}
+
+    [[nodiscard]] const Target& target() const noexcept { return target_; }
+    [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+
+    std::size_t add_buffer(PlanBuffer buffer);
+    std::size_t temporary(std::string name, DType dtype, std::int64_t elements);
+    /// A kernel whose nest has its body: runs the passes on it and makes it the next step. A nest
+    /// without tasks makes no step.
+    void add_step(Kernel kernel, Schedule schedule);
+
+    [[nodiscard]] Plan finish() && { return std::move(plan_); }
+
+  private:
+    const Target& target_;
+    const DumpHook& dump_;
+    Plan plan_;
+};
+
+}  // namespace ricci::codegen

@@ -1,0 +1,24 @@
+// codegen/plan_print.cpp – plans as text
+#include "base/text.h"
+#include "codegen/plan.h"
+
+namespace ricci::codegen {
+
+std::string str(const Plan& plan) {
+    std::string text = "buffers\n";
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+        const PlanBuffer& buffer = plan.buffers[i];
+        text += format("  {} {} {}: {}[{}]\n", i,
+                       buffer.kind == PlanBuffer::Kind::tensor ? "tensor" : "temporary",
+                       buffer.name, name(buffer.dtype), buffer.elements);
+    }
+    text += "steps\n";
+    for (const Step& step : plan.steps)
+        text += format("  {}({}) tasks {} grain {}\n", plan.nests.at(step.nest).name,
+                       join(step.buffers, ", "), step.tasks, step.grain);
+    for (std::size_t i = 0; i < plan.nests.size(); ++i)
+        text += "\n" + str(plan.schedules.at(i)) + str(plan.nests[i]);
+    return text;
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,30 @@
+// codegen/schedule.cpp – schedules as text
+#include "codegen/schedule.h"
+
+#include "base/text.h"
+
+namespace ricci::codegen {
+
+std::string_view name(Strategy strategy) noexcept {
+    switch (strategy) {
+        case Strategy::contraction:       return "contraction";
+        case Strategy::row_reduction:     return "row reduction";
+        case Strategy::strided_reduction: return "strided reduction";
+        case Strategy::pointwise:         return "pointwise";
+    }
+    return {};
+}
+
+std::string str(const Schedule& schedule) {
+    std::string text = format("schedule {}: {}\n", schedule.kernel, name(schedule.strategy));
+    for (const Directive& directive : schedule.directives) {
+        std::string line = directive.verb;
+        if (!directive.subject.empty()) line += " " + directive.subject;
+        for (const std::int64_t number : directive.numbers) line += format(" {}", number);
+        text += directive.why.empty() ? format("  {}\n", line)
+                                      : format("  {:<24} # {}\n", line, directive.why);
+    }
+    return text;
+}
+
+}  // namespace ricci::codegen

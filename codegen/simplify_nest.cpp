@@ -1,0 +1,120 @@
+// codegen/simplify_nest.cpp – the pass `simplify`: constant bounds and single iterations
+#include <algorithm>
+
+#include "base/match.h"
+#include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
+#include "codegen/passes.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+
+/// The constant terms of a bound as one; further equal terms once.
+LoopBound folded(const LoopBound& bound, bool is_lower) {
+    LoopBound result;
+    std::optional<std::int64_t> constant;
+    for (const BoundTerm& term : bound) {
+        if (!term.form.is_constant()) {
+            const bool is_known =
+                std::any_of(result.begin(), result.end(), [&](const BoundTerm& other) {
+                    return other.form == term.form && other.divisor == term.divisor;
+                });
+            if (!is_known) result.push_back(term);
+            continue;
+        }
+        const std::int64_t value = is_lower ? ceil_div(term.form.constant, term.divisor)
+                                            : floor_div(term.form.constant, term.divisor);
+        if (!constant) constant = value;
+        constant = is_lower ? std::max(*constant, value) : std::min(*constant, value);
+    }
+    if (constant) result.insert(result.begin(), {form(*constant), 1});
+    return result;
+}
+
+std::optional<std::int64_t> constant(const LoopBound& bound) {
+    if (bound.size() != 1 || !bound[0].form.is_constant()) return std::nullopt;
+    return bound[0].form.constant;
+}
+
+Body simplified(Body body);
+
+/// The rest of a body after a variable became a form.
+void rename_rest(std::vector<Stmt>& rest, VarId var, AffineForm to) {
+    Substitution renaming;
+    renaming.replace(var, std::move(to));
+    substitute(rest, renaming);
+}
+
+void add_loop(Body& out, Loop loop) {
+    // The one constant of a vector loop's upper bound is its number of lanes.
+    loop.lower = folded(loop.lower, true);
+    if (loop.bind != Bind::vector) loop.upper = folded(loop.upper, false);
+    const auto lower = constant(loop.lower);
+    const auto upper = constant(loop.upper);
+    if (lower && upper && loop.bind != Bind::parallel) {
+        if (*upper <= *lower) return;
+        if (*lower + loop.step >= *upper && loop.bind != Bind::vector) {
+            rename_rest(loop.body, loop.var, form(*lower));
+            append(out, simplified(std::move(loop.body)));
+            return;
+        }
+    }
+    loop.body = simplified(std::move(loop.body));
+    if (!loop.body.empty() || loop.bind == Bind::parallel) out.push_back({std::move(loop)});
+}
+
+void add_guard(Body& out, Guard guard) {
+    if (const auto* literal = std::get_if<Constant>(&guard.condition->term)) {
+        if (literal->integer != 0) append(out, simplified(std::move(guard.body)));
+        return;
+    }
+    guard.body = simplified(std::move(guard.body));
+    if (!guard.body.empty()) out.push_back({std::move(guard)});
+}
+
+/// What a LetVar is when it needs no division.
+std::optional<AffineForm> plain_form(const LetVar& let) {
+    if (let.form.is_constant()) {
+        const std::int64_t quotient = floor_div(let.form.constant, let.divisor);
+        return form(let.modulus == 0 ? quotient
+                                     : quotient - floor_div(quotient, let.modulus) * let.modulus);
+    }
+    if (let.modulus == 1) return form(0);
+    if (let.divisor == 1 && let.modulus == 0) return let.form;
+    return std::nullopt;
+}
+
+Body simplified(Body body) {
+    Body out;
+    for (std::size_t i = 0; i < body.size(); ++i) {
+        if (const auto* let = std::get_if<LetVar>(&body[i].node)) {
+            if (auto plain = plain_form(*let)) {
+                Body rest(std::make_move_iterator(body.begin() + std::ptrdiff_t(i) + 1),
+                          std::make_move_iterator(body.end()));
+                rename_rest(rest, let->var, std::move(*plain));
+                append(out, simplified(std::move(rest)));
+                return out;
+            }
+        }
+        match(
+            std::move(body[i].node), [&](Loop&& loop) { add_loop(out, std::move(loop)); },
+            [&](Guard&& guard) { add_guard(out, std::move(guard)); },
+            [&](auto&& other) { out.push_back({std::move(other)}); });
+    }
+    return out;
+}
+
+}  // namespace
+
+Nest simplify(Nest nest, const Target&) {
+    nest.body = simplified(std::move(nest.body));
+    return nest;
+}
+
+}  // namespace ricci::codegen

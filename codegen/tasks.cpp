@@ -1,0 +1,104 @@
+// codegen/tasks.cpp – cutting the outer axes of a kernel into tasks
+#include "codegen/tasks.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+constexpr double single_task_cycles = 60'000;
+constexpr double most_tasks = 4096;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t granularity,
+                      double cycles_per_point) {
+    TaskSplit split{.task = nest.add(Var{"task"})};
+    if (points(axes) == 0) {
+        split.tasks = 0;
+        for (const Axis& axis : axes) split.loops.push_back({axis, bound(0), bound(axis.extent)});
+        return split;
+    }
+    const double total = cycles_per_point * double(points(axes));
+    const auto wanted =
+        total < single_task_cycles
+            ? std::int64_t{1}
+            : std::int64_t(std::clamp(std::ceil(total / task_cycles), 2.0, most_tasks));
+    std::size_t cut = 0;
+    std::int64_t outer = 1;
+    while (cut + 1 < axes.size() && outer * axes[cut].extent < wanted) outer *= axes[cut++].extent;
+
+    std::int64_t blocks = 1;
+    for (std::size_t i = cut; i < axes.size(); ++i) {
+        AxisRange range{axes[i], bound(0), bound(axes[i].extent)};
+        if (i == cut) {
+            const std::int64_t granule = i + 1 == axes.size() ? granularity : 1;
+            const std::int64_t granules = ceil_div(axes[i].extent, granule);
+            const std::int64_t most = std::min(granules, ceil_div(wanted, outer));
+            split.chunk = ceil_div(granules, most) * granule;
+            blocks = ceil_div(axes[i].extent, split.chunk);
+        }
+        if (i == cut && blocks > 1) {
+            const VarId block = nest.add(Var{nest.at(axes[i].var).name + "_block"});
+            split.names.push_back(
+                make_let_var(block, form(split.task), 1, outer == 1 ? 0 : blocks));
+            range.lower = bound(form(block, split.chunk));
+            range.upper = with(range.upper, form(block, split.chunk) + form(split.chunk));
+        }
+        split.loops.push_back(std::move(range));
+    }
+    std::int64_t divisor = blocks;
+    for (std::size_t i = cut; i-- > 0;) {
+        split.names.push_back(
+            make_let_var(axes[i].var, form(split.task), divisor, i == 0 ? 0 : axes[i].extent));
+        divisor *= axes[i].extent;
+    }
+    split.tasks = outer * blocks;
+    return split;
+}
+
+TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::int64_t granularity,
+                          double cycles) {
+    std::vector<Axis> cut;
+    std::vector<Axis> inside;
+    for (const Axis& axis : kernel.free) {
+        if (axis == last) continue;
+        const bool collides = std::find(kernel.colliding.begin(), kernel.colliding.end(),
+                                        axis.var) != kernel.colliding.end();
+        (collides ? inside : cut).push_back(axis);
+    }
+    if (last) (inside.empty() ? cut : inside).push_back(*last);
+    const double outer_points = double(std::max<std::int64_t>(1, points(cut)));
+    const bool cuts_last = last && inside.empty();
+    TaskSplit split =
+        split_tasks(kernel.nest, cut, cuts_last ? granularity : 1, cycles / outer_points);
+    for (const Axis& axis : inside) split.loops.push_back({axis, bound(0), bound(axis.extent)});
+    return split;
+}
+
+Body wrap(const std::vector<AxisRange>& loops, Body body) {
+    for (std::size_t i = loops.size(); i-- > 0;) {
+        const AxisRange& range = loops[i];
+        Body outer;
+        outer.push_back(
+            make_loop(range.axis.var, Bind::serial, range.lower, range.upper, std::move(body)));
+        body = std::move(outer);
+    }
+    return body;
+}
+
+Body parallel(const TaskSplit& split, Body body) {
+    Body all = split.names;
+    append(all, std::move(body));
+    Body root;
+    root.push_back(make_loop(split.task, Bind::parallel, split.tasks, std::move(all)));
+    return root;
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,48 @@
+// codegen/tasks.h – cutting the outer axes of a kernel into tasks
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/kernel.h"
+
+namespace ricci::codegen {
+
+/// The part of an axis that one task runs over.
+struct AxisRange {
+    Axis axis;
+    LoopBound lower;
+    LoopBound upper;
+};
+
+/// How axes become tasks: the outermost ones are named by the task's number, the next is cut into
+/// chunks, the rest runs whole inside.
+struct TaskSplit {
+    VarId task{};
+    std::int64_t tasks = 1;
+    std::int64_t chunk = 0;             ///< points of the cut axis a task
+    Body names = {};                    ///< LetVars of the axes that have no loop
+    std::vector<AxisRange> loops = {};  ///< the others, outermost first
+};
+
+/// Cuts so that a task takes about `task_cycles`. Depends on extents and costs alone, so that
+/// results do not depend on the number of threads. Chunks of the last axis are multiples of
+/// `granularity`.
+[[nodiscard]] TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes,
+                                    std::int64_t granularity, double cycles_per_point);
+
+/// Cuts the free axes of a kernel, `last` (one of them, or none) innermost. Axes along which writes
+/// collide run whole and in order inside each task.
+[[nodiscard]] TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last,
+                                        std::int64_t granularity, double cycles);
+
+/// The cycles that are worth a task: 150,000 (some 0.05 ms). Below 60,000 in all there is one task.
+inline constexpr double task_cycles = 150'000;
+
+/// Puts serial loops over the ranges around a body, the first outermost.
+[[nodiscard]] Body wrap(const std::vector<AxisRange>& loops, Body body);
+
+/// The whole body of a nest: the parallel loop, the names, then `body`.
+[[nodiscard]] Body parallel(const TaskSplit& split, Body body);
+
+}  // namespace ricci::codegen

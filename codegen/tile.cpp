@@ -1,0 +1,152 @@
+// codegen/tile.cpp – the innermost pieces of every strategy: lanes, accumulators, writes
+#include "codegen/tile.h"
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace ricci::codegen {
+
+Body over_lanes(Nest& nest, const Lanes& lanes,
+                const std::function<Body(const AffineForm& offset)>& body) {
+    AffineForm offset;
+    VarId unrolled{};
+    VarId lane{};
+    if (lanes.unroll > 1) {
+        unrolled = nest.add(Var{"u"});
+        offset = offset + form(unrolled, lanes.lanes);
+    }
+    if (lanes.lanes > 1) {
+        lane = nest.add(Var{"l"});
+        offset = offset + form(lane);
+    }
+    Body inner = body(offset);
+    if (lanes.lanes > 1) {
+        LoopBound upper = bound(lanes.lanes);
+        for (const BoundTerm& limit : lanes.limit) upper.push_back(limit);
+        Body loop;
+        loop.push_back(make_loop(lane, Bind::vector, bound(0), upper, std::move(inner)));
+        inner = std::move(loop);
+    }
+    if (lanes.unroll > 1) {
+        Body loop;
+        loop.push_back(make_loop(unrolled, Bind::unroll, lanes.unroll, std::move(inner)));
+        inner = std::move(loop);
+    }
+    return inner;
+}
+
+Accumulator make_accumulator(Kernel& kernel, std::int64_t elements) {
+    const auto registers = [&](const char* name, DType dtype) {
+        return kernel.nest.add(Buffer{.name = name,
+                                      .dtype = dtype,
+                                      .space = Space::registers,
+                                      .elements = elements,
+                                      .is_written = true});
+    };
+    Accumulator accumulator{.reducer = *kernel.reducer,
+                            .value = registers("acc", kernel.body->dtype),
+                            .place = std::nullopt};
+    if (kernel.is_arg_reduction()) accumulator.place = registers("place", DType::i64);
+    return accumulator;
+}
+
+Body reset(const Kernel& kernel, const Accumulator& accumulator, const AffineForm& element) {
+    Body body;
+    body.push_back(make_store(accumulator.value, {element},
+                              identity(accumulator.reducer, kernel.body->dtype)));
+    // A place beyond every index: any element met stands before it.
+    if (accumulator.place)
+        body.push_back(make_store(*accumulator.place, {element},
+                                  make_integer(std::numeric_limits<std::int64_t>::max())));
+    return body;
+}
+
+Body combine(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
+             const Value& value, const Value& place) {
+    Body body;
+    if (!accumulator.place) {
+        body.push_back(make_store(accumulator.value, {element}, value, accumulator.reducer));
+        return body;
+    }
+    const auto let = [&](const Value& named) {
+        body.push_back(make_let(kernel.next_let, named));
+        return make_let_value(kernel.next_let++, named->dtype);
+    };
+    const auto test = [](Op op, const Value& a, const Value& b) {
+        return make_operation(op, {a, b}, DType::boolean);
+    };
+    const Nest& nest = kernel.nest;
+    const Value v = let(value);
+    const Value i = let(place);
+    const Value best = let(make_load(nest, accumulator.value, {element}));
+    const Value at = let(make_load(nest, *accumulator.place, {element}));
+    const Value is_earlier = test(Op::lt, i, at);
+    const Op is_beyond = accumulator.reducer == Reducer::argmax ? Op::gt : Op::lt;
+    Value is_better = test(Op::logical_or, test(is_beyond, v, best),
+                           test(Op::logical_and, test(Op::eq, v, best), is_earlier));
+    if (is_floating(v->dtype)) {
+        const Value best_is_number = test(Op::eq, best, best);
+        const Value wins_as_nan = test(Op::logical_and, test(Op::ne, v, v),
+                                       test(Op::logical_or, best_is_number, is_earlier));
+        is_better = test(Op::logical_or, is_better, wins_as_nan);
+    }
+    const Value better = let(is_better);
+    body.push_back(make_store(accumulator.value, {element},
+                              make_operation(Op::select, {better, v, best}, v->dtype)));
+    body.push_back(make_store(*accumulator.place, {element},
+                              make_operation(Op::select, {better, i, at}, DType::i64)));
+    return body;
+}
+
+Body update(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
+            Substitution& point) {
+    Body body;
+    const std::vector<Value> values = share(body, {point(kernel.body)}, kernel.next_let);
+    append(body,
+           combine(kernel, accumulator, element, values[0], make_index(point(kernel.arg_index))));
+    return body;
+}
+
+Value result(const Kernel& kernel, const Accumulator& accumulator, const AffineForm& element) {
+    return make_load(kernel.nest, accumulator.place.value_or(accumulator.value), {element});
+}
+
+Body write_all(Kernel& kernel, Substitution& point) {
+    Body body;
+    std::vector<Value> values;
+    for (const Store& write : kernel.writes) {
+        values.push_back(point(write.value));
+        if (write.at.computed) values.push_back(point(write.at.computed));
+    }
+    values = share(body, std::move(values), kernel.next_let);
+    if (kernel.writes.size() > 1) {
+        for (Value& value : values) {
+            body.push_back(make_let(kernel.next_let, value));
+            value = make_let_value(kernel.next_let++, value->dtype);
+        }
+    }
+    auto value = values.begin();
+    for (const Store& write : kernel.writes) {
+        Store store = write;
+        store.value = *value++;
+        store.at = {point(write.at.affine), write.at.computed ? *value++ : nullptr};
+        body.push_back({std::move(store)});
+    }
+    return body;
+}
+
+Body guarded(const Value& condition, Body body) {
+    if (!condition) return body;
+    Body outer;
+    outer.push_back({Guard{condition, std::move(body)}});
+    return outer;
+}
+
+std::int64_t power_of_two_above(std::int64_t n) {
+    std::int64_t power = 1;
+    while (power < n) power *= 2;
+    return power;
+}
+
+}  // namespace ricci::codegen
