@@ -13,6 +13,11 @@
 namespace ricci {
 namespace {
 
+/// `max(0, size(A,0)-3)`: a constant, as bounds inferred from several arrays are.
+bool is_extreme_of_sizes(Expr e) {
+    return (is_apply(e, Op::min) || is_apply(e, Op::max)) && free_indices(e).empty();
+}
+
 /// Sets a member for the time of a scope.
 template <class T>
 class Scoped {
@@ -95,7 +100,7 @@ Expr Converter::subscript(const ast::ExprPtr& e, TensorId tensor, int dimension)
         const auto* apply = std::get_if<Apply>(&node->term);
         const bool allowed = !apply || apply->op == Op::add || apply->op == Op::neg ||
                              apply->op == Op::mul || apply->op == Op::floordiv ||
-                             apply->op == Op::mod;
+                             apply->op == Op::mod || is_extreme_of_sizes(node);
         if (!allowed || std::holds_alternative<Reduce>(node->term))
             fail(ErrorKind::syntax, "a subscript is an affine term, with `//` and `%` by constants",
                  e->span, "use sums of integer multiples of indices, literals, sizes and scalars");

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "dsl/extent.h"
 #include "dsl/walk.h"
 
 namespace ricci {
@@ -41,16 +42,22 @@ class Inliner {
     }
 
   private:
-    /// Made once by `t[i,j] := value` over all its elements.
+    /// Made once by `t[i,j] := value` over all its elements, counted from each index's lower bound.
     bool is_whole_temporary(const Equation& equation) const {
         const Tensor& tensor = program_.at(equation.target);
-        if (tensor.role != Role::temporary || equation.op != Assign::define) return false;
-        std::set<IndexId> seen;
+        if (tensor.role != Role::temporary || equation.op != Assign::define ||
+            equation.indices.size() != equation.at.size())
+            return false;
+        Context& context = *program_.context;
         for (std::size_t d = 0; d < equation.at.size(); ++d) {
-            const auto* const plain = std::get_if<IndexValue>(&equation.at[d]->term);
-            if (plain == nullptr || !seen.insert(plain->index).second) return false;
-            const Index& index = program_.at(plain->index);
-            if (!is_literal(index.lower, 0) || index.upper != tensor.shape[d]) return false;
+            const Index& index = program_.at(equation.indices[d]);
+            const Expr place =
+                integer_difference(context, context.index(equation.indices[d]), index.lower);
+            const Expr extent = integer_difference(context, index.upper, index.lower);
+            const Expr zero = context.integer(0);
+            if (integer_difference(context, equation.at[d], place) != zero ||
+                integer_difference(context, tensor.shape[d], extent) != zero)
+                return false;
         }
         return true;
     }
@@ -122,8 +129,11 @@ class Inliner {
         const Equation& equation = program_.equations[made];
         const auto& at = std::get<Access>(use.access->term).at;
         std::unordered_map<std::uint32_t, Expr> indices;
-        for (std::size_t d = 0; d < at.size(); ++d)
-            indices.emplace(std::uint32_t(std::get<IndexValue>(equation.at[d]->term).index), at[d]);
+        for (std::size_t d = 0; d < at.size(); ++d) {
+            const IndexId index = equation.indices[d];
+            indices.emplace(std::uint32_t(index),
+                            integer_sum(context, at[d], program_.at(index).lower));
+        }
         const Expr value = substitute_indices(context, equation.value, indices);
         Equation& user = program_.equations[use.equation];
         const ExprMap<Expr> replacement{{use.access, value}};

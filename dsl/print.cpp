@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "dsl/equivalence.h"
+#include "dsl/extent.h"
 #include "dsl/inline_temporaries.h"
 #include "dsl/print_names.h"
 #include "dsl/print_statement.h"
@@ -27,19 +28,74 @@ namespace {
 /// is written in full.
 constexpr int max_errors = 32;
 
-/// Sums of negated values as negated sums, which are the same to the last bit: a sign before a term
-/// stands outside its implied sum.
-Program signs_outside_sums(Program program) {
+/// `- -x` is `x` where even a truth value would be a number: in sums and as a top-level term.
+Expr without_double_sign(Expr term) {
+    while (is_apply(term, Op::neg)) {
+        const Expr inner = std::get<Apply>(term->term).args.front();
+        if (!is_apply(inner, Op::neg)) break;
+        term = std::get<Apply>(inner->term).args.front();
+    }
+    return term;
+}
+
+bool is_sum(Expr e) {
+    const auto* const reduce = std::get_if<Reduce>(&e->term);
+    return reduce != nullptr && reduce->reducer == Reducer::sum;
+}
+
+/// The negated sum of the values for the sum of negated values, which is the same to the last bit.
+Expr with_sign_outside(Context& context, Expr e) {
+    if (const Expr plain = without_double_sign(e); is_sum(plain)) e = plain;
+    if (!is_sum(e)) return e;
+    const auto& sum = std::get<Reduce>(e->term);
+    const Expr body = without_double_sign(sum.body);
+    if (is_apply(body, Op::neg))
+        return context.neg(context.reduce(sum.reducer, sum.indices, sum.condition,
+                                          std::get<Apply>(body->term).args.front(), e->dtype));
+    return context.reduce(sum.reducer, sum.indices, sum.condition, body, e->dtype);
+}
+
+/// The term of a sum, the sign of a sum in parentheses taken into it.
+Expr with_sign_inside(Context& context, Expr term) {
+    term = without_double_sign(term);
+    if (!is_apply(term, Op::neg)) return term;
+    const Expr negated = std::get<Apply>(term->term).args.front();
+    if (!is_apply(negated, Op::add)) return term;
+    std::vector<Expr> terms = std::get<Apply>(negated->term).args;
+    for (Expr& each : terms) each = without_double_sign(context.neg(each));
+    return context.apply(Op::add, std::move(terms), term->dtype);
+}
+
+/// Writes signs where the language puts them: outside implied sums, and at each top-level term.
+Program with_signs_in_place(Program program) {
     Context& context = *program.context;
+    for (Equation& equation : program.equations) {
+        const Expr value =
+            rewrite(context, equation.value, [&](Expr e) { return with_sign_outside(context, e); });
+        equation.value = with_sign_inside(context, value);
+        if (!is_apply(equation.value, Op::add)) continue;
+        std::vector<Expr> terms = std::get<Apply>(equation.value->term).args;
+        for (Expr& term : terms) term = with_sign_inside(context, term);
+        equation.value = context.apply(Op::add, std::move(terms), equation.value->dtype);
+    }
+    return program;
+}
+
+/// Subscripts with like parts collected, where that makes them shorter: `i-n+n` is `i`.
+Program with_short_subscripts(Program program) {
+    Context& context = *program.context;
+    const auto shortened = [&](Expr e) {
+        const auto form = is_apply(e, Op::add) ? linear_form(e) : std::nullopt;
+        const Expr shorter = form ? to_expr(context, *form) : e;
+        return postorder({shorter}).size() < postorder({e}).size() ? shorter : e;
+    };
     for (Equation& equation : program.equations)
         equation.value = rewrite(context, equation.value, [&](Expr e) {
-            const auto* const reduce = std::get_if<Reduce>(&e->term);
-            const bool is_negated_sum = reduce != nullptr && reduce->reducer == Reducer::sum &&
-                                        is_apply(reduce->body, Op::neg);
-            if (!is_negated_sum) return e;
-            const Expr body = std::get<Apply>(reduce->body->term).args.front();
-            return context.neg(context.reduce(reduce->reducer, reduce->indices, reduce->condition,
-                                              body, e->dtype));
+            const auto* const access = std::get_if<Access>(&e->term);
+            if (access == nullptr) return e;
+            std::vector<Expr> at = access->at;
+            std::ranges::transform(at, at.begin(), shortened);
+            return context.access(access->tensor, std::move(at), e->dtype);
         });
     return program;
 }
@@ -82,7 +138,7 @@ class ProgramPrinter {
             return improve_after(error.diagnosis());
         }
         remark_.clear();
-        read = signs_outside_sums(std::move(*read));
+        read = with_signs_in_place(std::move(*read));
         const auto found = differences(program_, {tensors_->by_id, index_names_}, *read);
         // A statement that reads what came out different may be different for that reason alone.
         std::set<TensorId> doubtful;
@@ -134,19 +190,15 @@ class ProgramPrinter {
         return found == all.end() ? equation.indices : std::vector{*found};
     }
 
+    /// One step: ranges that are missing, or else sums and ranges in full.
     bool improve(std::size_t n, const Difference& difference) {
         StatementStyle& style = styles_[n];
         const std::size_t before = style.ranges.size();
         style.ranges.insert(difference.ranges.begin(), difference.ranges.end());
         if (style.ranges.size() > before) return true;
-        if (difference.is_stricter && std::exchange(style.has_all_ranges, true) == false)
-            return true;
-        return make_full(style);
-    }
-    /// One step: first the sums, then the ranges.
-    static bool make_full(StatementStyle& style) {
-        if (std::exchange(style.has_implied_sums, false)) return true;
-        return !std::exchange(style.has_all_ranges, true);
+        if (difference.is_other_term && std::exchange(style.has_implied_sums, false)) return true;
+        if (!std::exchange(style.has_all_ranges, true)) return true;
+        return std::exchange(style.has_implied_sums, false);
     }
 
     Program program_;
@@ -162,8 +214,8 @@ class ProgramPrinter {
 }  // namespace
 
 std::string str(const Program& program) {
-    Program copy = keep_old_versions(in_own_context(program));
-    return ProgramPrinter(signs_outside_sums(inline_temporaries(std::move(copy)))).run();
+    Program copy = inline_temporaries(keep_old_versions(in_own_context(program)));
+    return ProgramPrinter(with_signs_in_place(with_short_subscripts(std::move(copy)))).run();
 }
 
 std::string str(const Program& program, const Equation& equation) {

@@ -18,7 +18,7 @@ SizeRelations::SizeRelations(const Program& program) {
 }
 
 bool SizeRelations::are_equal(Expr a, Expr b) const {
-    if (a == b) return true;
+    if (a == b || stated_.contains({a->id, b->id})) return true;
     auto form = difference(a, b);
     return form && reduce(*form) && form->parts.empty() && form->constant == 0;
 }
@@ -63,6 +63,7 @@ bool SizeRelations::reduce(Form& form) const {
 }
 
 void SizeRelations::learn(Expr a, Expr b) {
+    stated_.emplace(a->id, b->id);
     auto relation = difference(a, b);
     if (!relation || !reduce(*relation)) return;
     // 0 = c*node + rest, c = ±1: node = -c*rest. The latest node is solved for: a cotangent's size

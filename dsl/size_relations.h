@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "dsl/program.h"
@@ -33,6 +35,7 @@ class SizeRelations {
     void learn(Expr a, Expr b);
     bool reduce(Form& form) const;
 
+    std::set<std::pair<std::uint32_t, std::uint32_t>> stated_;  ///< as they stand, by node
     std::map<std::uint32_t, Form> solutions_;  ///< node = form, forms free of solved nodes
 };
 
