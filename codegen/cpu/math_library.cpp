@@ -1,4 +1,4 @@
-// codegen/cpu/math_library.cpp – functions called lane by lane
+// codegen/cpu/math_library.cpp – functions that kernels call
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/Function.h>
@@ -6,34 +6,56 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/cpu/math.h"
+#include "codegen/cpu/math_parts.h"
 #include "codegen/cpu/runtime_symbols.h"
 
 namespace ricci::codegen::cpu {
 
-Wide library_call(Op op, std::span<const Wide> args) {
-    const Wide x = args[0];
-    auto& ir = x.ir();
-    llvm::Type* element = x.type()->getScalarType();
-    const std::vector<llvm::Type*> types(args.size(), element);
-    llvm::Module& module = *ir.GetInsertBlock()->getModule();
-    llvm::FunctionCallee callee = module.getOrInsertFunction(
-        library_symbol(op, x.is_double()), llvm::FunctionType::get(element, types, false));
-    auto* function = llvm::cast<llvm::Function>(callee.getCallee());
-    function->setDoesNotThrow();
-    function->setDoesNotAccessMemory();
+namespace {
 
-    const auto call = [&](auto&& lane_of) {
-        std::vector<llvm::Value*> values;
-        for (const Wide& arg : args) values.push_back(lane_of(arg.value()));
-        return ir.CreateCall(callee, values);
-    };
-    if (x.lanes() == 0) return {ir, call([](llvm::Value* value) { return value; })};
-    llvm::Value* result = llvm::PoisonValue::get(x.type());
-    for (unsigned lane = 0; lane < x.lanes(); ++lane) {
-        result = ir.CreateInsertElement(
-            result, call([&](llvm::Value* value) { return ir.CreateExtractElement(value, lane); }),
-            lane);
-    }
+/// Stack memory for one value, taken once for a call of the kernel.
+llvm::Value* stack_slot(llvm::IRBuilderBase& ir, llvm::Type* type) {
+    const llvm::IRBuilderBase::InsertPointGuard keep(ir);
+    llvm::BasicBlock& entry = ir.GetInsertBlock()->getParent()->getEntryBlock();
+    ir.SetInsertPoint(&entry, entry.begin());
+    return ir.CreateAlloca(type);
+}
+
+}  // namespace
+
+Wide library_call(Op op, Wide x) {
+    auto& ir = x.ir();
+    llvm::Module& module = *ir.GetInsertBlock()->getModule();
+    auto* type = llvm::FunctionType::get(ir.getVoidTy(), {ir.getPtrTy(), ir.getInt64Ty()}, false);
+    llvm::FunctionCallee callee =
+        module.getOrInsertFunction(library_symbol(op, x.is_double()), type);
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+
+    llvm::Value* lanes = stack_slot(ir, x.type());
+    ir.CreateStore(x.value(), lanes);
+    ir.CreateCall(callee, {lanes, ir.getInt64(std::max(x.lanes(), 1U))});
+    return {ir, ir.CreateLoad(x.type(), lanes)};
+}
+
+Wide library_where(Wide condition, Op op, Wide x, Wide otherwise) {
+    auto& ir = x.ir();
+    llvm::Function* function = ir.GetInsertBlock()->getParent();
+    auto* call = llvm::BasicBlock::Create(ir.getContext(), "library", function);
+    auto* next = llvm::BasicBlock::Create(ir.getContext(), "next", function);
+    llvm::Value* any =
+        condition.lanes() == 0 ? condition.value() : ir.CreateOrReduce(condition.value());
+    llvm::BasicBlock* before = ir.GetInsertBlock();
+    ir.CreateCondBr(any, call, next);
+
+    ir.SetInsertPoint(call);
+    const Wide called = select(condition, library_call(op, x), otherwise);
+    llvm::BasicBlock* after = ir.GetInsertBlock();
+    ir.CreateBr(next);
+
+    ir.SetInsertPoint(next);
+    llvm::PHINode* result = ir.CreatePHI(x.type(), 2);
+    result->addIncoming(otherwise.value(), before);
+    result->addIncoming(called.value(), after);
     return {ir, result};
 }
 

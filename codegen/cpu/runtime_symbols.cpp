@@ -41,75 +41,49 @@ double log_gamma(double x) {
 float log_gamma_f32(float x) { return static_cast<float>(log_gamma(x)); }
 float digamma_f32(float x) { return static_cast<float>(digamma(x)); }
 
+/// Replaces numbers by the function's values.
+template <class T, T (*function)(T)>
+void for_each(T* numbers, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) numbers[i] = function(numbers[i]);
+}
+
 template <class Function>
 const void* address(Function* function) {
     return reinterpret_cast<const void*>(function);  // NOLINT: what a linker does
 }
+template <float (*function)(float)>
+const void* lanes_f32() {
+    return address(for_each<float, function>);
+}
+template <double (*function)(double)>
+const void* lanes_f64() {
+    return address(for_each<double, function>);
+}
 
 using Unary32 = float(float);
 using Unary64 = double(double);
-using Binary32 = float(float, float);
-using Binary64 = double(double, double);
 
 // clang-format off
 const RuntimeSymbol symbols[] = {
-    {"ricci_erfc_f32",    address<Unary32>(std::erfc)},
-    {"ricci_erfc_f64",    address<Unary64>(std::erfc)},
-    {"ricci_gamma_f32",   address<Unary32>(std::tgamma)},
-    {"ricci_gamma_f64",   address<Unary64>(std::tgamma)},
-    {"ricci_lgamma_f32",  address<Unary32>(log_gamma_f32)},
-    {"ricci_lgamma_f64",  address<Unary64>(log_gamma)},
-    {"ricci_digamma_f32", address<Unary32>(digamma_f32)},
-    {"ricci_digamma_f64", address<Unary64>(digamma)},
-    {"ricci_exp_f32", address<Unary32>(std::exp)},
-    {"ricci_exp_f64", address<Unary64>(std::exp)},
-    {"ricci_expm1_f32", address<Unary32>(std::expm1)},
-    {"ricci_expm1_f64", address<Unary64>(std::expm1)},
-    {"ricci_log_f32", address<Unary32>(std::log)},
-    {"ricci_log_f64", address<Unary64>(std::log)},
-    {"ricci_log1p_f32", address<Unary32>(std::log1p)},
-    {"ricci_log1p_f64", address<Unary64>(std::log1p)},
-    {"ricci_log2_f32", address<Unary32>(std::log2)},
-    {"ricci_log2_f64", address<Unary64>(std::log2)},
-    {"ricci_log10_f32", address<Unary32>(std::log10)},
-    {"ricci_log10_f64", address<Unary64>(std::log10)},
-    {"ricci_cbrt_f32", address<Unary32>(std::cbrt)},
-    {"ricci_cbrt_f64", address<Unary64>(std::cbrt)},
-    {"ricci_sin_f32", address<Unary32>(std::sin)},
-    {"ricci_sin_f64", address<Unary64>(std::sin)},
-    {"ricci_cos_f32", address<Unary32>(std::cos)},
-    {"ricci_cos_f64", address<Unary64>(std::cos)},
-    {"ricci_tan_f32", address<Unary32>(std::tan)},
-    {"ricci_tan_f64", address<Unary64>(std::tan)},
-    {"ricci_asin_f32", address<Unary32>(std::asin)},
-    {"ricci_asin_f64", address<Unary64>(std::asin)},
-    {"ricci_acos_f32", address<Unary32>(std::acos)},
-    {"ricci_acos_f64", address<Unary64>(std::acos)},
-    {"ricci_atan_f32", address<Unary32>(std::atan)},
-    {"ricci_atan_f64", address<Unary64>(std::atan)},
-    {"ricci_sinh_f32", address<Unary32>(std::sinh)},
-    {"ricci_sinh_f64", address<Unary64>(std::sinh)},
-    {"ricci_cosh_f32", address<Unary32>(std::cosh)},
-    {"ricci_cosh_f64", address<Unary64>(std::cosh)},
-    {"ricci_tanh_f32", address<Unary32>(std::tanh)},
-    {"ricci_tanh_f64", address<Unary64>(std::tanh)},
-    {"ricci_asinh_f32", address<Unary32>(std::asinh)},
-    {"ricci_asinh_f64", address<Unary64>(std::asinh)},
-    {"ricci_acosh_f32", address<Unary32>(std::acosh)},
-    {"ricci_acosh_f64", address<Unary64>(std::acosh)},
-    {"ricci_atanh_f32", address<Unary32>(std::atanh)},
-    {"ricci_atanh_f64", address<Unary64>(std::atanh)},
-    {"ricci_erf_f32", address<Unary32>(std::erf)},
-    {"ricci_erf_f64", address<Unary64>(std::erf)},
-    {"ricci_pow_f32", address<Binary32>(std::pow)},
-    {"ricci_pow_f64", address<Binary64>(std::pow)},
-    {"ricci_hypot_f32", address<Binary32>(std::hypot)},
-    {"ricci_hypot_f64", address<Binary64>(std::hypot)},
-    {"ricci_atan2_f32", address<Binary32>(std::atan2)},
-    {"ricci_atan2_f64", address<Binary64>(std::atan2)},
-    // What LLVM calls of its own accord: frem, and rounding where the target has no instruction.
-    {"fmodf",      address<Binary32>(std::fmod)},
-    {"fmod",       address<Binary64>(std::fmod)},
+    {"ricci_sin_f32",     lanes_f32<std::sin>()},
+    {"ricci_sin_f64",     lanes_f64<std::sin>()},
+    {"ricci_cos_f32",     lanes_f32<std::cos>()},
+    {"ricci_cos_f64",     lanes_f64<std::cos>()},
+    {"ricci_tan_f32",     lanes_f32<std::tan>()},
+    {"ricci_tan_f64",     lanes_f64<std::tan>()},
+    {"ricci_erfc_f32",    lanes_f32<std::erfc>()},
+    {"ricci_erfc_f64",    lanes_f64<std::erfc>()},
+    {"ricci_gamma_f32",   lanes_f32<std::tgamma>()},
+    {"ricci_gamma_f64",   lanes_f64<std::tgamma>()},
+    {"ricci_lgamma_f32",  lanes_f32<log_gamma_f32>()},
+    {"ricci_lgamma_f64",  lanes_f64<log_gamma>()},
+    {"ricci_digamma_f32", lanes_f32<digamma_f32>()},
+    {"ricci_digamma_f64", lanes_f64<digamma>()},
+    // What LLVM calls of its own accord: frem, and what the target has no instruction for.
+    {"fmodf",      address<float(float, float)>(std::fmod)},
+    {"fmod",       address<double(double, double)>(std::fmod)},
+    {"fmaf",       address<float(float, float, float)>(std::fma)},
+    {"fma",        address<double(double, double, double)>(std::fma)},
     {"floorf",     address<Unary32>(std::floor)},
     {"floor",      address<Unary64>(std::floor)},
     {"ceilf",      address<Unary32>(std::ceil)},

@@ -16,10 +16,11 @@ struct RuntimeSymbol {
     const void* address;
 };
 
-/// All of them: `ricci_<function>_<type>`, and what LLVM itself calls.
+/// All of them: `void ricci_<function>_<type>(T* numbers, int64_t count)`, which replaces numbers
+/// by the function's values, and what LLVM itself calls.
 [[nodiscard]] std::span<const RuntimeSymbol> runtime_symbols();
 
-/// The name of the function for an operation on f32 or f64.
+/// The name of the function of an operation on f32 or f64.
 [[nodiscard]] std::string library_symbol(Op op, bool is_double);
 
 }  // namespace ricci::codegen::cpu

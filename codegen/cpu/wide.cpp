@@ -187,6 +187,13 @@ Wide multiply_add(Wide a, Wide b, Wide c) {
 Wide multiply_add(Wide a, double b, Wide c) { return multiply_add(a, a.number(b), c); }
 Wide multiply_add(Wide a, Wide b, double c) { return multiply_add(a, b, a.number(c)); }
 
+Wide fused_multiply_add(Wide a, Wide b, Wide c) {
+    return {a.ir(), a.ir().CreateIntrinsic(llvm::Intrinsic::fma, {a.type()},
+                                           {a.value(), b.value(), c.value()})};
+}
+Wide truncate_integer(Wide a, Wide like) {
+    return {a.ir(), a.ir().CreateTrunc(a.value(), like.type())};
+}
 Wide abs(Wide a) { return unary(llvm::Intrinsic::fabs, a); }
 Wide copy_sign(Wide magnitude, Wide sign) {
     return {sign.ir(), sign.ir().CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude.value(),

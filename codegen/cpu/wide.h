@@ -93,6 +93,10 @@ Wide is_nan(Wide a);
 Wide multiply_add(Wide a, Wide b, Wide c);
 Wide multiply_add(Wide a, double b, Wide c);
 Wide multiply_add(Wide a, Wide b, double c);
+/// `a * b + c` with one rounding everywhere: a library call where the target has no fma.
+Wide fused_multiply_add(Wide a, Wide b, Wide c);
+/// The low bits of an integer, in the type of `like`.
+Wide truncate_integer(Wide a, Wide like);
 Wide abs(Wide a);
 Wide copy_sign(Wide magnitude, Wide sign);
 Wide sqrt(Wide a);
