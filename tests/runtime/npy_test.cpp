@@ -6,7 +6,8 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/runtime/helpers.h"
+#include "tests/runtime/temporary_folder.h"
+#include "tests/support/error_text.h"
 
 namespace ricci {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/runtime/helpers.h"
+#include "tests/support/error_text.h"
 
 namespace ricci::runtime {
 namespace {

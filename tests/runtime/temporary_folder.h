@@ -1,4 +1,4 @@
-// tests/runtime/helpers.h – whole error texts and folders that clean up after themselves
+// tests/runtime/temporary_folder.h – folders that clean up after themselves, whole files
 #pragma once
 
 #include <cstdlib>
@@ -7,20 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "base/error.h"
-
 namespace ricci::tests {
-
-/// The whole text of the error that `action` raises; empty when it raises none.
-template <class Action>
-std::string error_text(Action&& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return {};
-}
 
 /// A folder of its own for one case, removed at the end.
 class TemporaryFolder {
