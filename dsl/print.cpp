@@ -173,9 +173,14 @@ class ProgramPrinter {
         const Span place = diagnosis.labels.front().span;
         const auto end = std::ranges::lower_bound(ends_, place.begin);
         const auto n = std::min(std::size_t(end - ends_.begin()), styles_.size() - 1);
-        Difference difference{.is_other_term = diagnosis.kind != ErrorKind::range};
-        if (!difference.is_other_term) difference.ranges = indices_in_need(n, place);
-        return improve(n, difference);
+        if (diagnosis.kind != ErrorKind::range) return improve(n, {.is_other_term = true});
+        // Implied sums of one name share their range: reducers of their own need not.
+        const auto named = indices_in_need(n, place);
+        const auto& free = program_.equations[n].indices;
+        const bool is_of_sums = std::ranges::none_of(
+            named, [&](IndexId index) { return std::ranges::find(free, index) != free.end(); });
+        if (is_of_sums && std::exchange(styles_[n].has_implied_sums, false)) return true;
+        return improve(n, {.ranges = named});
     }
     /// The indices that a missing range is about: that of the marked name, or all free ones.
     std::vector<IndexId> indices_in_need(std::size_t n, Span place) const {
