@@ -201,7 +201,8 @@ class ProgramPrinter {
         const std::size_t before = style.ranges.size();
         style.ranges.insert(difference.ranges.begin(), difference.ranges.end());
         if (style.ranges.size() > before) return true;
-        if (difference.is_other_term && std::exchange(style.has_implied_sums, false)) return true;
+        const bool is_about_sums = difference.is_other_term || difference.is_stricter;
+        if (is_about_sums && std::exchange(style.has_implied_sums, false)) return true;
         if (!std::exchange(style.has_all_ranges, true)) return true;
         return std::exchange(style.has_implied_sums, false);
     }
