@@ -1,6 +1,8 @@
 // grad/extents.cpp – what is known of sizes: which are equal, and which forms are never negative
 #include "grad/extents.h"
 
+#include <algorithm>
+
 #include "dsl/extent.h"
 #include "dsl/integer_facts.h"
 
@@ -32,6 +34,17 @@ Expr Extents::normal(Expr extent) const {
     const Expr replaced = substitute(*context_, extent, equal_);
     const auto form = linear_form(replaced);
     return form ? to_expr(*context_, *form) : replaced;
+}
+
+std::vector<Expr> Extents::all_equal(Expr extent) const {
+    const Expr form = normal(extent);
+    std::vector<Expr> result{extent};
+    if (form != extent) result.push_back(form);
+    for (const auto& [atom, equal] : equal_) {
+        if (equal == form && atom != extent) result.push_back(atom);
+    }
+    std::sort(result.begin() + 1, result.end(), [](Expr a, Expr b) { return a->id < b->id; });
+    return result;
 }
 
 bool Extents::is_never_negative(const Program& program, Expr e) const {

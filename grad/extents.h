@@ -16,6 +16,8 @@ class Extents {
     /// The extent in a form that is the same for all extents known to be equal.
     [[nodiscard]] Expr normal(Expr extent) const;
     [[nodiscard]] bool are_equal(Expr a, Expr b) const { return normal(a) == normal(b); }
+    /// The extent, and the sizes known to equal it.
+    [[nodiscard]] std::vector<Expr> all_equal(Expr extent) const;
     /// Proved: the integer term is >= 0 at all points of the ranges of its indices.
     [[nodiscard]] bool is_never_negative(const Program& program, Expr e) const;
     /// Proved: the subscript lies in [0, extent) at all points.

@@ -58,6 +58,7 @@ class Reverse {
     void pull_back_previous(const Equation& equation, TensorId d);
     Gathered where_not_written(const Equation& equation, TensorId d);
     void pull_back_value(const Equation& equation, TensorId d);
+    Contribution as_contribution(Gathered gathered) const;
 
     TensorId cotangent_of(TensorId tensor);
     Gathered total(TensorId tensor);
@@ -84,8 +85,7 @@ class Reverse {
     std::map<TensorId, std::vector<Contribution>> contributions_;
 };
 
-// --- what is wanted, and what is given
-// ------------------------------------------------------------
+// --- what is wanted, and what is given ---------------------------
 
 TensorId Reverse::find_argument(const std::string& name) const {
     if (const std::optional<TensorId> id = forward_.argument(name)) return *id;
@@ -137,29 +137,31 @@ void Reverse::give_cotangent(TensorId output) {
                                             .dtype_of = output});
     for (std::size_t d = 0; d < shape.size(); ++d) {
         const Expr size = context_.size(id, static_cast<int>(d));
+        const Diagnosis otherwise{
+            .kind = ErrorKind::shape,
+            .message = format("`{}` has the extent {{a}} in dimension {}, `{}` has {{b}}", name, d,
+                              forward_.at(output).name),
+            .source = nullptr,
+            .labels = {},
+            .hint = "a cotangent has the shape of its output"};
+        // Said of each size that equals the extent: a gradient may have but one of the arguments.
+        for (const Expr extent : extents_.all_equal(shape[d])) {
+            program_.requirements.push_back({.kind = Requirement::Kind::equal,
+                                             .a = size,
+                                             .b = extent,
+                                             .indices = {},
+                                             .condition = Expr(),
+                                             .otherwise = otherwise});
+        }
         extents_.equate(shape[d], size);
         extents_.write_as(shape[d], size);
-        program_.requirements.push_back(
-            {.kind = Requirement::Kind::equal,
-             .a = size,
-             .b = shape[d],
-             .indices = {},
-             .condition = Expr(),
-             .otherwise = {.kind = ErrorKind::shape,
-                           .message = format("`{}` has the extent {{a}} in dimension {}, `{}` has "
-                                             "{{b}}",
-                                             name, d, forward_.at(output).name),
-                           .source = nullptr,
-                           .labels = {},
-                           .hint = "a cotangent has the shape of its output"}});
     }
     program_.arguments.push_back(id);
     cotangents_.push_back(id);
     contributions_[output].emplace_back(id);
 }
 
-// --- equations
-// ------------------------------------------------------------------------------------
+// --- equations ---------------------------------------------------
 
 void Reverse::pull_back_through(const Equation& equation) {
     if (!is_active(equation.target) || !contributions_.contains(equation.target)) return;
@@ -228,12 +230,23 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
         relation.array = access.tensor;
         relation.at = access.at;
         relation.d = read.d;
-        contributions_[access.tensor].emplace_back(gather(program_, names_, extents_, relation));
+        contributions_[access.tensor].push_back(
+            as_contribution(gather(program_, names_, extents_, relation)));
     }
 }
 
-// --- cotangents
-// -----------------------------------------------------------------------------------
+/// What copies a whole tensor is that tensor.
+Contribution Reverse::as_contribution(Gathered gathered) const {
+    const auto* access = std::get_if<Access>(&gathered.value->term);
+    if (access == nullptr || access->at != values_of(gathered.indices)) return gathered;
+    const std::vector<Expr>& shape = program_.at(access->tensor).shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        if (!extents_.are_equal(program_.at(gathered.indices[d]).upper, shape[d])) return gathered;
+    }
+    return access->tensor;
+}
+
+// --- cotangents --------------------------------------------------
 
 /// The tensor that holds the sum of the contributions to another.
 TensorId Reverse::cotangent_of(TensorId tensor) {
