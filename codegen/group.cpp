@@ -213,12 +213,19 @@ class Grouper {
                 at_point[std::uint32_t(*subscript.index)] =
                     shifted(access->at[d], -subscript.offset);
             }
-            const Expr value = substitute_indices(context(), equation.value, at_point);
+            const Expr value = with_indices(equation.value, at_point);
             return converted(value, program_.at(equation.target).dtype);
         };
         rewrite_terms(reader, step);
     }
 
+    /// The term with indices replaced: in bound terms their values are i64.
+    Expr with_indices(Expr e, const std::unordered_map<std::uint32_t, Expr>& replacement) {
+        ExprMap<Expr> values;
+        for (const auto& [index, value] : replacement) values[index_value(IndexId(index))] = value;
+        return substitute(context(), e, values);
+    }
+    Expr index_value(IndexId index) { return context().intern(IndexValue{index}, DType::i64); }
     Expr shifted(Expr e, std::int64_t offset) {
         if (offset == 0) return e;
         const Expr by = context().literal(Number(offset), DType::i64);
@@ -288,9 +295,8 @@ class Grouper {
         if (renamed.size() != equation.indices.size()) return std::nullopt;
         // The values are over the producer's indices, which the renaming does not touch.
         const Expr value = substitute(context(), equation.value, values);
-        equation.value = substitute_indices(context(), value, renamed);
-        for (Expr& subscript : equation.at)
-            subscript = substitute_indices(context(), subscript, renamed);
+        equation.value = with_indices(value, renamed);
+        for (Expr& subscript : equation.at) subscript = with_indices(subscript, renamed);
         equation.indices = producer.indices;
         return equation;
     }
@@ -311,7 +317,7 @@ class Grouper {
             const BoundIndex& theirs = program_.at(*w->index);
             if (mine.lower != theirs.lower + shift || mine.upper != theirs.upper + shift)
                 return false;
-            const Expr value = shifted(context().intern(IndexValue{*w->index}, DType::i64), shift);
+            const Expr value = shifted(index_value(*w->index), shift);
             const auto [entry, is_new] = renamed.emplace(std::uint32_t(*r->index), value);
             if (!is_new && entry->second != value) return false;
         }
@@ -381,12 +387,16 @@ class Grouper {
 
     /// Writes of tensors that nobody reads any more go away.
     void drop_unread(Group& group) {
-        std::erase_if(group.writes, [&](const BoundEquation& write) {
-            if (outputs_.contains(write.target) || is_updated(write.target)) return false;
-            if (write.op != Assign::define) return false;
-            return std::none_of(groups_.begin(), groups_.end(),
-                                [&](const Group& other) { return reads(other, write.target); });
-        });
+        std::vector<BoundEquation> kept;
+        for (const BoundEquation& write : group.writes) {
+            const bool is_needed =
+                write.op != Assign::define || outputs_.contains(write.target) ||
+                is_updated(write.target) ||
+                std::any_of(groups_.begin(), groups_.end(),
+                            [&](const Group& other) { return reads(other, write.target); });
+            if (is_needed) kept.push_back(write);
+        }
+        group.writes = std::move(kept);
     }
 
     const BoundProgram& program_;

@@ -5,8 +5,8 @@
 // scalar; vectors appear only as loops:
 //
 //   vector   the body is executed once with the variable as a lane index. The lower bound is 0. The
-//            upper bound has exactly one constant term, a power of two: the number of lanes (those
-//            of a register times a small factor); further terms are a mask (where such a term is 0
+//            first term of the upper bound is a constant, a power of two: the number of lanes
+//            (those of a register times a small factor); further terms are a mask (where one is 0
 //            or less no lane is active). Inactive lanes load and store nothing. Loads and stores
 //            whose address moves by 1 with the variable are vector accesses, by 0 broadcasts,
 //            otherwise gathers. No loop but `unroll` stands inside a vector loop; a Let or LetVar

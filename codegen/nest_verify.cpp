@@ -93,16 +93,14 @@ class Verifier {
         in_vector_ = was_in_vector;
     }
 
-    /// The one constant term of a vector loop's upper bound.
+    /// The first term of a vector loop's upper bound.
     [[nodiscard]] std::int64_t lanes(const Loop& loop) const {
         require(is_constant(loop.lower) && loop.lower[0].form.constant == 0 && loop.step == 1,
                 "a vector loop runs from 0 by 1");
-        std::int64_t lanes = 0;
-        for (const BoundTerm& term : loop.upper) {
-            if (!term.form.is_constant()) continue;
-            require(lanes == 0, "one constant bound of a vector loop");
-            lanes = term.form.constant;
-        }
+        const BoundTerm& first = loop.upper[0];
+        require(first.form.is_constant() && first.divisor == 1,
+                "the number of lanes is a constant");
+        const std::int64_t lanes = first.form.constant;
         require(lanes >= 1 && (lanes & (lanes - 1)) == 0, "lanes are a power of two");
         return lanes;
     }

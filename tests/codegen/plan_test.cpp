@@ -47,7 +47,7 @@ TEST_CASE("plans of random programs compute what the reference computes") {
         const RandomProgram program = random_program(seed);
         BoundProgram bound;
         try {
-            bound = bind(canonicalise(parse_program(program.text)), program.signature);
+            bound = ricci::bind(canonicalise(parse_program(program.text)), program.signature);
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::internal) throw;
             continue;
