@@ -17,6 +17,7 @@
 #include "dsl/print_names.h"
 #include "dsl/print_statement.h"
 #include "dsl/program.h"
+#include "dsl/size_relations.h"
 #include "dsl/transplant.h"
 #include "dsl/versions.h"
 #include "dsl/walk.h"
@@ -105,7 +106,8 @@ class ProgramPrinter {
     explicit ProgramPrinter(Program program)
         : program_(std::move(program)),
           styles_(program_.equations.size(), {.has_implied_sums = true}),
-          tensors_(tensor_names(program_)) {}
+          tensors_(tensor_names(program_)),
+          relations_(program_) {}
 
     std::string run() {
         while (true) {
@@ -122,7 +124,8 @@ class ProgramPrinter {
         for (std::size_t n = 0; n < styles_.size(); ++n) {
             PrintNames names{.tensors = tensors_};
             if (n > 0) text_ += '\n';
-            text_ += print_statement(program_, program_.equations[n], styles_[n], names);
+            text_ +=
+                print_statement(program_, program_.equations[n], styles_[n], relations_, names);
             ends_.push_back(text_.size());
             index_names_.merge(names.indices);
         }
@@ -174,15 +177,9 @@ class ProgramPrinter {
         const auto end = std::ranges::lower_bound(ends_, place.begin);
         const auto n = std::min(std::size_t(end - ends_.begin()), styles_.size() - 1);
         if (diagnosis.kind != ErrorKind::range) return improve(n, {.is_other_term = true});
-        // Implied sums of one name share their range: reducers of their own need not.
-        const auto named = indices_in_need(n, place);
-        const auto& free = program_.equations[n].indices;
-        const bool is_of_sums = std::ranges::none_of(
-            named, [&](IndexId index) { return std::ranges::find(free, index) != free.end(); });
-        if (is_of_sums && std::exchange(styles_[n].has_implied_sums, false)) return true;
-        return improve(n, {.ranges = named});
+        return improve(n, {.ranges = indices_in_need(n, place)});
     }
-    /// The indices that a missing range is about: that of the marked name, or all free ones.
+    /// The indices that a missing range is about: those of the marked name, or all free ones.
     std::vector<IndexId> indices_in_need(std::size_t n, Span place) const {
         const Equation& equation = program_.equations[n];
         const std::string name = text_.substr(place.begin, place.end - place.begin);
@@ -190,9 +187,9 @@ class ProgramPrinter {
         for (Expr e : postorder({equation.value}))
             if (const auto* const reduce = std::get_if<Reduce>(&e->term))
                 all.insert(all.end(), reduce->indices.begin(), reduce->indices.end());
-        const auto found = std::ranges::find_if(
-            all, [&](IndexId index) { return index_names_.at(std::uint32_t(index)) == name; });
-        return found == all.end() ? equation.indices : std::vector{*found};
+        std::erase_if(all,
+                      [&](IndexId index) { return index_names_.at(std::uint32_t(index)) != name; });
+        return all.empty() ? equation.indices : all;
     }
 
     /// One step: ranges that are missing, or else sums and ranges in full.
@@ -201,8 +198,7 @@ class ProgramPrinter {
         const std::size_t before = style.ranges.size();
         style.ranges.insert(difference.ranges.begin(), difference.ranges.end());
         if (style.ranges.size() > before) return true;
-        const bool is_about_sums = difference.is_other_term || difference.is_stricter;
-        if (is_about_sums && std::exchange(style.has_implied_sums, false)) return true;
+        if (difference.is_other_term && std::exchange(style.has_implied_sums, false)) return true;
         if (!std::exchange(style.has_all_ranges, true)) return true;
         return std::exchange(style.has_implied_sums, false);
     }
@@ -210,6 +206,7 @@ class ProgramPrinter {
     Program program_;
     std::vector<StatementStyle> styles_;
     std::shared_ptr<const TensorNames> tensors_;
+    SizeRelations relations_;
     std::unordered_map<std::uint32_t, std::string> index_names_;
     std::string text_;
     std::vector<std::size_t> ends_;  ///< of the statements in the text
@@ -226,7 +223,7 @@ std::string str(const Program& program) {
 
 std::string str(const Program& program, const Equation& equation) {
     PrintNames names{.tensors = tensor_names(program)};
-    return print_statement(program, equation, {}, names);
+    return print_statement(program, equation, {}, SizeRelations(program), names);
 }
 
 std::string str(const Program& program, Expr e) {

@@ -64,10 +64,11 @@ std::vector<Expr> implied_reductions(const Equation& equation) {
 class StatementPrinter {
   public:
     StatementPrinter(const Program& program, const Equation& equation, const StatementStyle& style,
-                     PrintNames& names)
+                     const SizeRelations& relations, PrintNames& names)
         : program_(program),
           equation_(equation),
           style_(style),
+          relations_(relations),
           names_(names),
           term_(program, names) {}
 
@@ -95,16 +96,25 @@ class StatementPrinter {
     std::vector<Expr> left_to_convention() {
         if (!style_.has_implied_sums) return {};
         std::vector<Expr> found = implied_reductions(equation_);
-        std::map<std::string, std::set<std::string>> ranges;
+        std::map<std::string, IndexId> first;
+        std::set<std::string> differing;
         for (Expr e : found)
-            for (IndexId index : std::get<Reduce>(e->term).indices)
-                ranges[term_.name(index)].insert(is_written(index) ? term_.range(index) : "");
+            for (IndexId index : std::get<Reduce>(e->term).indices) {
+                const auto before = first.emplace(term_.name(index), index).first->second;
+                if (!has_same_range(index, before)) differing.insert(term_.name(index));
+            }
         std::erase_if(found, [&](Expr e) {
-            const auto& indices = std::get<Reduce>(e->term).indices;
-            return std::ranges::any_of(
-                indices, [&](IndexId index) { return ranges[term_.name(index)].size() > 1; });
+            return std::ranges::any_of(std::get<Reduce>(e->term).indices, [&](IndexId index) {
+                return differing.contains(term_.name(index));
+            });
         });
         return found;
+    }
+    bool has_same_range(IndexId a, IndexId b) const {
+        const Index& first = program_.at(a);
+        const Index& second = program_.at(b);
+        return is_written(a) == is_written(b) && relations_.are_equal(first.lower, second.lower) &&
+               relations_.are_equal(first.upper, second.upper);
     }
     void mark_ranges(Expr e) {
         const auto* const reduce = std::get_if<Reduce>(&e->term);
@@ -149,6 +159,7 @@ class StatementPrinter {
     const Program& program_;
     const Equation& equation_;
     const StatementStyle& style_;
+    const SizeRelations& relations_;
     PrintNames& names_;
     TermPrinter term_;
 };
@@ -156,8 +167,9 @@ class StatementPrinter {
 }  // namespace
 
 std::string print_statement(const Program& program, const Equation& equation,
-                            const StatementStyle& style, PrintNames& names) {
-    return StatementPrinter(program, equation, style, names).run();
+                            const StatementStyle& style, const SizeRelations& relations,
+                            PrintNames& names) {
+    return StatementPrinter(program, equation, style, relations, names).run();
 }
 
 }  // namespace ricci

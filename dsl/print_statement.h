@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dsl/print_term.h"
+#include "dsl/size_relations.h"
 
 namespace ricci {
 
@@ -15,8 +16,10 @@ struct StatementStyle {
     std::set<IndexId> ranges = {};  ///< indices whose range is written besides the user's
 };
 
-/// The statement; `names` gives the tensors' names and receives the indices'.
+/// The statement; `relations` are those of the program, `names` gives the tensors' names and
+/// receives the indices'.
 [[nodiscard]] std::string print_statement(const Program& program, const Equation& equation,
-                                          const StatementStyle& style, PrintNames& names);
+                                          const StatementStyle& style,
+                                          const SizeRelations& relations, PrintNames& names);
 
 }  // namespace ricci
