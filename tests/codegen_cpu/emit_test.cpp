@@ -153,5 +153,142 @@ TEST_CASE("a register tile is a matrix product with an epilogue") {
     }
 }
 
+/// y[at(lane)] = value(lane) for one vector of eight lanes.
+struct Lanes {
+    Builder b;
+    VarId lane;
+    explicit Lanes(std::string name) : b(std::move(name)), lane(b.var("lane")) {}
+    Nest finish(Body body) {
+        return b.finish(1, {make_loop(lane, Bind::vector, 8, std::move(body))});
+    }
+};
+
+TEST_CASE("a condition that varies by lane masks loads and stores") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        Lanes n("guard");
+        const BufferId x = n.b.argument("x", DType::f32, 8);
+        const BufferId y = n.b.argument("y", DType::f32, 8, true);
+        const Value is_odd = make_operation(
+            Op::eq,
+            {make_operation(Op::mod, {make_index(form(n.lane)), make_integer(2)}, DType::i64),
+             make_integer(1)},
+            DType::boolean);
+        const Nest nest = n.finish(
+            {Stmt{Guard{is_odd, {make_store(y, {form(n.lane)}, n.b.load(x, form(n.lane)))}}}});
+        std::vector<float> in = {0, 1, 2, 3, 4, 5, 6, 7};
+        std::vector<float> out(8, -1);
+        run(nest, target, 1, {in.data(), out.data()});
+        CHECK(out == std::vector<float>{-1, 1, -1, 3, -1, 5, -1, 7});
+    }
+}
+
+TEST_CASE("a guard that no lane passes reads nothing") {
+    Lanes n("nothing");
+    const BufferId x = n.b.argument("x", DType::f64, 1);
+    const BufferId y = n.b.argument("y", DType::f64, 8, true);
+    const Value never =
+        make_operation(Op::lt, {make_index(form(n.lane)), make_integer(0)}, DType::boolean);
+    const Nest nest =
+        n.finish({Stmt{Guard{never, {make_store(y, {form(n.lane)}, n.b.load(x, form(0)))}}}});
+    std::vector<double> out(8, -1);
+    run(nest, cpu::host_target(), 1, {nullptr, out.data()});
+    CHECK(out == std::vector<double>(8, -1));
+}
+
+TEST_CASE("lanes may run backwards, with steps, or anywhere") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        Lanes n("places");
+        const BufferId x = n.b.argument("x", DType::f32, 32);
+        const BufferId where = n.b.argument("where", DType::i64, 8);
+        const BufferId y = n.b.argument("y", DType::f32, 24, true);
+        const AffineForm lane = form(n.lane);
+        const Value anywhere =
+            make_load(n.b.nest, x, {.affine = form(0), .computed = n.b.load(where, lane)});
+        const Nest nest = n.finish({make_store(y, {lane}, n.b.load(x, form(7) - lane)),
+                                    make_store(y, {form(22) + -2 * lane}, n.b.load(x, 3 * lane)),
+                                    make_store(y, {form(9) + 2 * lane}, anywhere)});
+        std::vector<float> in(32);
+        for (std::size_t i = 0; i < in.size(); ++i) in[i] = float(i);
+        std::vector<std::int64_t> places = {5, 4, 31, 0, 7, 7, 1, 30};
+        std::vector<float> out(24);
+        run(nest, target, 1, {in.data(), places.data(), out.data()});
+        CHECK(out == std::vector<float>{7,  6,  5,  4, 3, 2, 1, 0, 21, 5, 18, 4,
+                                        15, 31, 12, 0, 9, 7, 6, 7, 3,  1, 0,  30});
+    }
+}
+
+TEST_CASE("computed places that meet are combined one after the other") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        Lanes n("histogram");
+        const BufferId where = n.b.argument("where", DType::i64, 8);
+        const BufferId y = n.b.argument("y", DType::f32, 3, true);
+        const Nest nest =
+            n.finish({make_store(y, {.affine = form(0), .computed = n.b.load(where, form(n.lane))},
+                                 make_number(DType::f32, 1), Reducer::sum)});
+        std::vector<std::int64_t> places = {0, 1, 1, 2, 1, 0, 2, 1};
+        std::vector<float> out = {10, 20, 30};
+        run(nest, target, 1, {places.data(), out.data()});
+        CHECK(out == std::vector<float>{12, 24, 32});
+    }
+}
+
+TEST_CASE("one parallel range runs over two indices") {
+    // y[i, j] = 10 i + j for 3 x 5.
+    Builder b("split");
+    const BufferId y = b.argument("y", DType::i64, 15, true);
+    const VarId i = b.var("i");
+    const VarId j = b.var("j");
+    const AffineForm number = form(i, 10) + form(j);
+    const Nest nest =
+        b.finish(15, {make_let_var(i, form(b.task), 5, 0), make_let_var(j, form(b.task), 1, 5),
+                      make_store(y, {form(i, 5) + form(j)}, make_index(number))});
+    std::vector<std::int64_t> out(15);
+    run(nest, cpu::host_target(), 15, {out.data()});
+    CHECK(out == std::vector<std::int64_t>{0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 24});
+}
+
+TEST_CASE("a let is computed once and seen by what follows") {
+    Builder b("let");
+    const BufferId x = b.argument("x", DType::f64, 4);
+    const BufferId y = b.argument("y", DType::f64, 8, true);
+    const VarId lane = b.var("lane");
+    const Value square = make_let_value(0, DType::f64);
+    const Nest nest = b.finish(
+        1, {make_loop(
+               lane, Bind::vector, 4,
+               {make_let(0, make_operation(Op::mul, {b.load(x, form(lane)), b.load(x, form(lane))},
+                                           DType::f64)),
+                make_store(y, {form(lane)}, square),
+                make_store(y, {form(4) + form(lane)},
+                           make_operation(Op::add, {square, square}, DType::f64))})});
+    std::vector<double> in = {1, 2, 3, 4};
+    std::vector<double> out(8);
+    run(nest, cpu::host_target(), 1, {in.data(), out.data()});
+    CHECK(out == std::vector<double>{1, 4, 9, 16, 2, 8, 18, 32});
+}
+
+TEST_CASE("affine bounds cut a triangle") {
+    // y[i] = sum of x[k] for i <= k < 6, 2 k < 9.
+    Builder b("triangle");
+    const BufferId x = b.argument("x", DType::f64, 6);
+    const BufferId y = b.argument("y", DType::f64, 6, true);
+    const BufferId acc = b.registers("acc", DType::f64, 1);
+    const VarId k = b.var("k");
+    LoopBound upper = bound(6);
+    upper.push_back({.form = form(10), .divisor = 2});
+    const Nest nest =
+        b.finish(6, {make_store(acc, {form(0)}, make_number(DType::f64, 0)),
+                     make_loop(k, Bind::serial, bound(form(b.task)), upper,
+                               {make_store(acc, {form(0)}, b.load(x, form(k)), Reducer::sum)}),
+                     make_store(y, {form(b.task)}, b.load(acc, form(0)))});
+    std::vector<double> in = {1, 2, 4, 8, 16, 32};
+    std::vector<double> out(6);
+    run(nest, cpu::host_target(), 6, {in.data(), out.data()});
+    CHECK(out == std::vector<double>{31, 30, 28, 24, 16, 0});
+}
+
 }  // namespace
 }  // namespace ricci::tests

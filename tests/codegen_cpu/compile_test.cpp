@@ -1,0 +1,124 @@
+// tests/codegen_cpu/compile_test.cpp – targets, images, loading and unloading
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "tests/codegen_cpu/kernel_support.h"
+
+namespace ricci::tests {
+namespace {
+
+using namespace codegen;
+
+/// y[task] = value, under one name for all.
+Nest fill(double value, std::string name = "fill") {
+    Builder b(std::move(name));
+    const BufferId y = b.argument("y", DType::f64, 4, true);
+    return b.finish(4, {make_store(y, {form(b.task)}, make_number(DType::f64, value))});
+}
+
+double first_value(const cpu::Module& module, std::size_t kernel = 0) {
+    std::vector<double> y(4);
+    void* buffers[] = {y.data()};
+    module.kernel(kernel)(0, 4, buffers);
+    return y[0];
+}
+
+TEST_CASE("an image holds an entry point for each nest, in order") {
+    const std::vector<Nest> nests = {fill(1), fill(2, "two nests")};
+    const Image image = cpu::compile(nests, cpu::host_target());
+    CHECK(image.symbols == std::vector<std::string>{"ricci_0_fill", "ricci_1_two_nests"});
+    const cpu::Module module(image);
+    CHECK(first_value(module, 0) == 1);
+    CHECK(first_value(module, 1) == 2);
+}
+
+TEST_CASE("an image is bytes: a copy loads, and equal nests give equal bytes") {
+    const Nest nest = fill(3);
+    const Image image = cpu::compile({&nest, 1}, cpu::host_target());
+    CHECK(cpu::compile({&nest, 1}, cpu::host_target()).bytes == image.bytes);
+    const Image copy = image;
+    CHECK(first_value(cpu::Module(copy)) == 3);
+}
+
+TEST_CASE("modules with equal symbols live side by side") {
+    const Nest a = fill(5);
+    const Nest b = fill(6);
+    const cpu::Module first(cpu::compile({&a, 1}, cpu::host_target()));
+    const cpu::Module second(cpu::compile({&b, 1}, cpu::host_target()));
+    CHECK(first_value(first) == 5);
+    CHECK(first_value(second) == 6);
+}
+
+TEST_CASE("kernels are compiled and loaded by several threads at once") {
+    std::vector<double> found(8);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        threads.emplace_back([&found, i] {
+            const Nest nest = fill(double(i));
+            found[i] = first_value(cpu::Module(cpu::compile({&nest, 1}, cpu::host_target())));
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(found == std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7});
+}
+
+TEST_CASE("a task range runs those tasks alone") {
+    const Nest nest = fill(1);
+    const cpu::Module module(cpu::compile({&nest, 1}, cpu::host_target()));
+    std::vector<double> y(4);
+    void* buffers[] = {y.data()};
+    module.kernel(0)(1, 3, buffers);
+    CHECK(y == std::vector<double>{0, 1, 1, 0});
+}
+
+TEST_CASE("a corrupt image is an error") {
+    Image image{.format = Image::Format::elf_object, .symbols = {"a"}, .bytes = {}};
+    image.bytes.resize(100);
+    CHECK_THROWS_AS(cpu::Module{image}, Error);
+}
+
+TEST_CASE("a missing entry point is an error that names it") {
+    const Nest nest = fill(1);
+    Image image = cpu::compile({&nest, 1}, cpu::host_target());
+    image.symbols[0] = "elsewhere";
+    CHECK_THROWS_WITH_AS(
+        cpu::Module{image},
+        doctest::Contains("internal: cannot load kernel `elsewhere`: Symbols not found"), Error);
+}
+
+TEST_CASE("text and assembly show vectors of the target") {
+    Builder b("twice");
+    const BufferId x = b.argument("x", DType::f32, 16);
+    const BufferId y = b.argument("y", DType::f32, 16, true);
+    const VarId lane = b.var("lane");
+    const Value value = b.load(x, form(lane));
+    const Nest nest =
+        b.finish(1, {make_loop(lane, Bind::vector, 16,
+                               {make_store(y, {form(lane)},
+                                           make_operation(Op::add, {value, value}, DType::f32))})});
+    const Target target = cpu::named_target("avx512");
+    CHECK(cpu::emit_text({&nest, 1}, target).find("fadd <16 x float>") != std::string::npos);
+    CHECK(cpu::emit_assembly({&nest, 1}, target).find("zmm") != std::string::npos);
+    CHECK(cpu::emit_assembly({&nest, 1}, cpu::named_target("sse2")).find("ymm") ==
+          std::string::npos);
+}
+
+TEST_CASE("an unknown target is an error") {
+    CHECK_THROWS_WITH_AS(
+        cpu::named_target("neon"),
+        "device: no target `neon`\n  = hint: the targets are avx512, avx2 and sse2", Error);
+}
+
+TEST_CASE("a type that is not supported yet is an error") {
+    Builder b("half");
+    const BufferId y = b.argument("y", DType::f16, 1, true);
+    const Nest nest = b.finish(1, {make_store(y, {form(0)}, b.load(y, form(0)))});
+    CHECK_THROWS_WITH_AS(cpu::compile({&nest, 1}, cpu::host_target()),
+                         "type: f16 is not supported yet by the CPU compiler", Error);
+}
+
+}  // namespace
+}  // namespace ricci::tests
