@@ -150,7 +150,7 @@ void distance(int threads, std::int64_t k, std::int64_t i, std::int64_t j) {
 
 int main(int argc, char** argv) {
     const int threads = bench::threads_from(argc, argv);
-    set_thread_count(threads);
+    set_num_threads(threads);
     omp_set_num_threads(threads);
     bench::print_header(threads);
     bench::Row("limit")

@@ -30,7 +30,7 @@ void cold_compile(const std::string& name, const std::string& text,
     for (std::int64_t n = 0; n < 15; ++n) {
         const auto start = Clock::now();
         const Program program = canonicalise(parse_program(text));
-        const codegen::Plan plan = codegen::plan(bind(program, signature(n)), target);
+        const codegen::Plan plan = codegen::plan(ricci::bind(program, signature(n)), target);
         const codegen::cpu::Module module(codegen::cpu::compile(plan.nests, target));
         times.push_back(milliseconds_since(start));
     }

@@ -180,7 +180,7 @@ double train_epoch(Network& network, Adam& adam, const mnist::Set& set, const Op
 
 void run(const Options& options) {
     using Clock = std::chrono::steady_clock;
-    if (options.threads > 0) set_thread_count(options.threads);
+    if (options.threads > 0) set_num_threads(options.threads);
     set_timing(true);
     const mnist::Data data = mnist::load(options.data);
     std::cout << format("data: {}\n      {} training and {} test images\n", data.origin,
