@@ -402,9 +402,12 @@ void Converter::unknown_function(const ast::Call& c) const {
     for (const OpInfo& row : all_ops())
         if (row.is_function) names.emplace_back(row.name);
     const std::string near = nearest(c.name, names);
-    std::string hint = !near.empty()          ? format("did you mean `{}`?", near)
-                       : symbols_.has(c.name) ? format("write `{}[…]` for an element", c.name)
-                                              : std::string();
+    const std::size_t begin = c.args.empty() ? 0 : c.args.front().value->span.begin;
+    const std::size_t end = c.args.empty() ? 0 : c.args.back().value->span.end;
+    const std::string args = program_.source->text.substr(begin, end - begin);
+    std::string hint = near.empty()
+                           ? format("write `{}[{}]` for an element of an array", c.name, args)
+                           : format("did you mean `{}`?", near);
     fail(ErrorKind::name, format("there is no function `{}`", c.name), c.name_span,
          std::move(hint));
 }
