@@ -85,12 +85,15 @@ Array convolution_input(const Arguments& arguments) {
     return result;
 }
 
-void compare(std::string_view title, const std::string& text, const Arguments& arguments,
+/// Prints both and gives whether they agree to rounding.
+bool compare(std::string_view title, const std::string& text, const Arguments& arguments,
              const std::string& wrt, Function::Gradient by_hand) {
     Function function = compile(text);
     function.set_gradient(wrt, std::move(by_hand));
+    const GradientComparison found = compare_gradients(function, arguments, wrt);
     std::cout << format("{}: {}\n", title, str(function)) << str(function.grad(wrt)) << "\n  "
-              << str(compare_gradients(function, arguments, wrt)) << "\n\n";
+              << str(found) << "\n\n";
+    return found.largest_difference < 1e-3;
 }
 
 Array randn(Shape shape, std::uint64_t seed) {
@@ -100,14 +103,18 @@ Array randn(Shape shape, std::uint64_t seed) {
 }  // namespace
 
 int main() {
-    compare("linear", "Y[n,o] := W[o,k]*X[n,k] + b[o]",
-            {{"W", randn({128, 256}, 1)}, {"X", randn({64, 256}, 2)}, {"b", randn({128}, 3)}}, "W",
-            linear_weights);
-    compare("distance", "D[i,j] := (w[k,i] - x[k,j])^2",
-            {{"w", randn({128, 96}, 1)}, {"x", randn({128, 80}, 2)}}, "w", distance_left);
-    compare("softmax",
-            "S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))",
-            {{"X", randn({256, 200}, 1)}}, "X", softmax_rows);
-    compare("convolution", "C[c,y,x] := X[b,y+r,x+s]*F[c,b,r,s]",
-            {{"X", randn({8, 32, 32}, 1)}, {"F", randn({16, 8, 3, 3}, 2)}}, "X", convolution_input);
+    bool agree = true;
+    agree &=
+        compare("linear", "Y[n,o] := W[o,k]*X[n,k] + b[o]",
+                {{"W", randn({128, 256}, 1)}, {"X", randn({64, 256}, 2)}, {"b", randn({128}, 3)}},
+                "W", linear_weights);
+    agree &= compare("distance", "D[i,j] := (w[k,i] - x[k,j])^2",
+                     {{"w", randn({128, 96}, 1)}, {"x", randn({128, 80}, 2)}}, "w", distance_left);
+    agree &= compare(
+        "softmax", "S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))",
+        {{"X", randn({256, 200}, 1)}}, "X", softmax_rows);
+    agree &= compare("convolution", "C[c,y,x] := X[b,y+r,x+s]*F[c,b,r,s]",
+                     {{"X", randn({8, 32, 32}, 1)}, {"F", randn({16, 8, 3, 3}, 2)}}, "X",
+                     convolution_input);
+    return agree ? 0 : 1;
 }

@@ -131,6 +131,7 @@ struct Options {
     std::int64_t batch = 100;
     double rate = 2e-3;
     int threads = 0;
+    double require = 0;
 };
 
 Options parse(int argc, char** argv) {
@@ -146,6 +147,7 @@ Options parse(int argc, char** argv) {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--threads", options.threads, "0: all cores")->check(CLI::Range(0, 1024));
+    app.add_option("--require", options.require, "fail below this test accuracy, in percent");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -178,7 +180,8 @@ double train_epoch(Network& network, Adam& adam, const mnist::Set& set, const Op
     return total / static_cast<double>(steps);
 }
 
-void run(const Options& options) {
+/// Gives the test accuracy in percent.
+double run(const Options& options) {
     using Clock = std::chrono::steady_clock;
     if (options.threads > 0) set_num_threads(options.threads);
     set_timing(true);
@@ -219,6 +222,7 @@ void run(const Options& options) {
                                         {"b", network.b1.value()}},
                                        "W"))
               << "\n";
+    return 100 * test_accuracy;
 }
 
 }  // namespace
@@ -226,9 +230,12 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
     const Options options = parse(argc, argv);
     try {
-        run(options);
+        const double accuracy = run(options);
+        if (accuracy >= options.require) return 0;
+        std::cerr << format("the test accuracy {:.2f} % is below {:.2f} %\n", accuracy,
+                            options.require);
     } catch (const ricci::Error& error) {
         std::cerr << error.what() << "\n";
-        return 1;
     }
+    return 1;
 }
