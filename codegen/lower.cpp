@@ -3,6 +3,17 @@
 
 namespace ricci::codegen {
 
+namespace {
+
+/// Vectors of results, or rows: what a reduction can do side by side.
+std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
+    const std::int64_t results = points(kernel.free);
+    return lanes.axis && !lanes.is_reduced_axis ? (results + lanes.lanes - 1) / lanes.lanes
+                                                : results;
+}
+
+}  // namespace
+
 void lower(Kernel kernel, PlanBuilder& builder) {
     merge_axes(kernel);
     const LanePlan lanes = choose_lanes(kernel, builder.target());
@@ -10,10 +21,13 @@ void lower(Kernel kernel, PlanBuilder& builder) {
         lower_pointwise(std::move(kernel), lanes, builder);
         return;
     }
-    if (auto split = split_reduction(kernel, lanes.cycles, builder)) {
-        lower(std::move(split->partial), builder);
-        lower(std::move(split->total), builder);
-        return;
+    if (lower_contraction(kernel, lanes, builder)) return;
+    if (const auto chunks = useful_chunks(units(kernel, lanes), lanes.cycles)) {
+        if (auto split = split_reduction(kernel, *chunks, builder)) {
+            lower(std::move(split->partial), builder);
+            lower(std::move(split->total), builder);
+            return;
+        }
     }
     if (lanes.is_reduced_axis)
         lower_row_reduction(std::move(kernel), lanes, builder);

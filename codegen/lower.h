@@ -27,8 +27,9 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
 void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
 
 /// A reduction of two operands, tiled in registers. False, and nothing done, when the kernel is not
-/// one (its terms do not fall into a group of rows and a group of columns).
-[[nodiscard]] bool lower_contraction(const Kernel& kernel, PlanBuilder& builder);
+/// one, or when it is so small or thin that `otherwise` costs less.
+[[nodiscard]] bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise,
+                                     PlanBuilder& builder);
 
 /// Chooses the strategy for a kernel and lowers it.
 void lower(Kernel kernel, PlanBuilder& builder);
@@ -39,8 +40,12 @@ struct SplitReduction {
     Kernel partial;
     Kernel total;
 };
-/// Splits a long reduction with few results; nothing when that does not pay.
-[[nodiscard]] std::optional<SplitReduction> split_reduction(const Kernel& kernel, double cycles,
+/// Splits the longest reduced axis into about `chunks` chunks; nothing when it cannot be.
+[[nodiscard]] std::optional<SplitReduction> split_reduction(const Kernel& kernel,
+                                                            std::int64_t chunks,
                                                             PlanBuilder& builder);
+/// How many chunks leave no thread idle: nothing unless `units` (what can run side by side without
+/// a split) are few and the work of `cycles` is long.
+[[nodiscard]] std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles);
 
 }  // namespace ricci::codegen

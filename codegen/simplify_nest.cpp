@@ -69,9 +69,22 @@ void add_loop(Body& out, Loop loop) {
     if (!loop.body.empty() || loop.bind == Bind::parallel) out.push_back({std::move(loop)});
 }
 
+/// The outcome of a comparison of two integer constants.
+std::optional<bool> outcome(const Value& condition) {
+    const auto* operate = std::get_if<Operate>(&condition->term);
+    if (operate == nullptr || operate->args.size() != 2) return std::nullopt;
+    const auto* a = std::get_if<Constant>(&operate->args[0]->term);
+    const auto* b = std::get_if<Constant>(&operate->args[1]->term);
+    if (a == nullptr || b == nullptr || !is_integer(operate->args[0]->dtype)) return std::nullopt;
+    if (operate->op == Op::eq) return a->integer == b->integer;
+    if (operate->op == Op::lt) return a->integer < b->integer;
+    if (operate->op == Op::ge) return a->integer >= b->integer;
+    return std::nullopt;
+}
+
 void add_guard(Body& out, Guard guard) {
-    if (const auto* literal = std::get_if<Constant>(&guard.condition->term)) {
-        if (literal->integer != 0) append(out, simplified(std::move(guard.body)));
+    if (const std::optional<bool> holds = outcome(guard.condition)) {
+        if (*holds) append(out, simplified(std::move(guard.body)));
         return;
     }
     guard.body = simplified(std::move(guard.body));

@@ -10,8 +10,8 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Fewer results than this leave threads idle; more need no second level.
-constexpr std::int64_t most_results = 256;
+/// With more than this to do side by side threads are busy without a second level.
+constexpr std::int64_t enough_units = 16;
 constexpr std::int64_t most_chunks = 128;
 
 /// The row-major place of a point of the free axes.
@@ -44,16 +44,21 @@ std::int64_t chunk_length(std::int64_t extent, std::int64_t chunks) {
 
 }  // namespace
 
-std::optional<SplitReduction> split_reduction(const Kernel& kernel, double cycles,
+std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles) {
+    if (units == 0 || units >= enough_units || cycles < 4 * task_cycles) return std::nullopt;
+    const auto wanted = std::int64_t(std::ceil(cycles / task_cycles / double(units)));
+    return std::min(std::max<std::int64_t>(wanted, 2), most_chunks);
+}
+
+std::optional<SplitReduction> split_reduction(const Kernel& kernel, std::int64_t wanted,
                                               PlanBuilder& builder) {
+    if (kernel.is_arg_reduction() || !kernel.conditions.is_empty()) return std::nullopt;
+    if (!kernel.colliding.empty() || points(kernel.free) == 0) return std::nullopt;
     const std::int64_t results = points(kernel.free);
-    if (results == 0 || results > most_results || kernel.is_arg_reduction()) return std::nullopt;
-    if (!kernel.conditions.is_empty() || cycles < 4 * task_cycles) return std::nullopt;
-    const auto wanted = std::int64_t(std::ceil(cycles / task_cycles));
     const std::size_t cut = longest(kernel.reduced);
     const Axis axis = kernel.reduced[cut];
-    const std::int64_t length =
-        chunk_length(axis.extent, std::min({wanted, most_chunks, axis.extent}));
+    if (axis.extent < 2) return std::nullopt;
+    const std::int64_t length = chunk_length(axis.extent, std::min(wanted, axis.extent));
     const std::int64_t chunks = (axis.extent + length - 1) / length;
     if (chunks < 2) return std::nullopt;
 

@@ -23,7 +23,8 @@ Body over_lanes(Nest& nest, const Lanes& lanes,
     Body inner = body(offset);
     if (lanes.lanes > 1) {
         LoopBound upper = bound(lanes.lanes);
-        for (const BoundTerm& limit : lanes.limit) upper.push_back(limit);
+        for (const BoundTerm& limit : lanes.limit)
+            upper.push_back({limit.form - limit.divisor * (offset - form(lane)), limit.divisor});
         Body loop;
         loop.push_back(make_loop(lane, Bind::vector, bound(0), upper, std::move(inner)));
         inner = std::move(loop);

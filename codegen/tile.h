@@ -9,8 +9,8 @@
 
 namespace ricci::codegen {
 
-/// `unroll` vectors of `lanes` elements each; `limit` (how many elements there are) masks the lanes
-/// of a single vector.
+/// `unroll` vectors of `lanes` elements each; `limit` (how many elements there are) masks those
+/// beyond.
 struct Lanes {
     std::int64_t lanes = 1;
     std::int64_t unroll = 1;

@@ -39,7 +39,61 @@ std::string difference(const BoundProgram& program, const Target& target) {
     return {};
 }
 
+ArgumentSpec array(Shape shape, DType dtype = DType::f32) {
+    return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
+}
+
+void check(const std::string& text, const Signature& signature) {
+    const BoundProgram bound = ricci::bind(canonicalise(parse_program(text)), signature);
+    INFO(text);
+    for (const int vector_bytes : {64, 32, 16})
+        CHECK(difference(bound, target(vector_bytes)) == "");
+}
+
 }  // namespace
+
+TEST_CASE("a product of matrices is tiled, with edges in every direction") {
+    check("C[i,j] := A[i,k]*B[k,j]", {{"A", array({37, 21})}, {"B", array({21, 45})}});
+    check("C[i,j] := A[i,k]*B[j,k]", {{"A", array({28, 16})}, {"B", array({64, 16})}});
+    check("C[i,j] := A[k,i]*B[k,j]",
+          {{"A", array({17, 5}, DType::f64)}, {"B", array({17, 70}, DType::f64)}});
+}
+
+TEST_CASE("bias and activation are applied to the tile") {
+    const Signature signature = {
+        {"W", array({50, 30})}, {"X", array({20, 30})}, {"b", array({50})}};
+    check("Y[n,o] := W[o,k]*X[n,k] + b[o]", signature);
+    check("Z[n,o] := W[o,k]*X[n,k] + b[o]; Y[n,o] := relu(Z[n,o])", signature);
+}
+
+TEST_CASE("any body of two operands is a contraction") {
+    const Signature signature = {{"w", array({30, 40})}, {"x", array({30, 35})}};
+    check("D[i,j] := (w[k,i] - x[k,j])^2", signature);
+    check("D[i,j] := max[k](w[k,i] + x[k,j])", signature);
+    check("D[i,j] := sum[k](exp(w[k,i])*abs(x[k,j] - w[k,i]))", signature);
+    check("D[k,i] := 2*(w[k,i] - x[k,j])*d[i,j]",
+          {{"w", array({30, 40})}, {"x", array({30, 35})}, {"d", array({40, 35})}});
+    check("D[i,j] := sum[k](a[i]*w[k,i]*2*x[k,j]*b[j]*c[i,j])", {{"w", array({30, 40})},
+                                                                 {"x", array({30, 35})},
+                                                                 {"a", array({40})},
+                                                                 {"b", array({35})},
+                                                                 {"c", array({40, 35})}});
+}
+
+TEST_CASE("batches, several rows and several reduced axes") {
+    check("C[b,i,j] := A[b,i,k]*B[b,k,j]", {{"A", array({3, 20, 9})}, {"B", array({3, 9, 33})}});
+    check("C[i,j,a] := A[i,k,l]*B[l,a,k,j]",
+          {{"A", array({13, 5, 6})}, {"B", array({6, 18, 5, 7})}});
+    check("C[a,b,c,d] := A[a,e,b]*B[d,c,e]", {{"A", array({6, 7, 5})}, {"B", array({18, 4, 7})}});
+    check("C[i,j] := A[i,k]*v[k]*B[k,j]",
+          {{"A", array({20, 10})}, {"v", array({10})}, {"B", array({10, 33})}});
+}
+
+TEST_CASE("a long sum with few results is split in two levels") {
+    check("C[i,j] := A[k,i]*B[k,j]", {{"A", array({9000, 3})}, {"B", array({9000, 33})}});
+    check("s := A[i,j]", {{"A", array({1100, 1001})}});
+    check("s[j] := A[i,j]", {{"A", array({30011, 20})}});
+}
 
 TEST_CASE("plans of random programs compute what the reference computes") {
     int checked = 0;

@@ -1,0 +1,257 @@
+// codegen/contraction.cpp – a reduction as rows against columns
+#include "codegen/contraction.h"
+
+#include <algorithm>
+#include <bitset>
+#include <unordered_map>
+
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// One bit for each axis: the free ones, then the reduced ones.
+using Axes = std::bitset<64>;
+
+/// Which axes each node depends on.
+class Dependence {
+  public:
+    explicit Dependence(const Kernel& kernel) {
+        for (const Axis& axis : kernel.free) number(axis);
+        for (const Axis& axis : kernel.reduced) {
+            reduced_.set(bit_.size());
+            number(axis);
+        }
+    }
+    [[nodiscard]] bool fits() const { return bit_.size() <= Axes{}.size(); }
+    [[nodiscard]] const Axes& reduced() const { return reduced_; }
+    [[nodiscard]] Axes of(const AffineForm& form) const {
+        Axes axes;
+        for (const AffineForm::Term& term : form.terms)
+            if (const auto found = bit_.find(std::uint32_t(term.var)); found != bit_.end())
+                axes.set(found->second);
+        return axes;
+    }
+    [[nodiscard]] Axes of(const Axis& axis) const { return of(form(axis.var)); }
+
+    const Axes& of(const Value& value) {
+        if (const auto found = memo_.find(value.get()); found != memo_.end()) return found->second;
+        Axes axes;
+        if (const auto* var = std::get_if<VarValue>(&value->term)) axes = of(var->form);
+        if (const auto* load = std::get_if<Load>(&value->term)) axes = of(load->at.affine);
+        for (const Value& operand : operands(value)) axes |= of(operand);
+        kept_.push_back(value);
+        return memo_[value.get()] = axes;
+    }
+
+  private:
+    void number(const Axis& axis) {
+        const std::size_t next = bit_.size();
+        bit_[std::uint32_t(axis.var)] = next;
+    }
+
+    std::unordered_map<std::uint32_t, std::size_t> bit_;
+    std::unordered_map<const ValueNode*, Axes> memo_;
+    std::vector<Value> kept_;
+    Axes reduced_;
+};
+
+bool is_atom(const Value& value) {
+    return std::holds_alternative<Load>(value->term) ||
+           std::holds_alternative<VarValue>(value->term);
+}
+
+class Finder {
+  public:
+    explicit Finder(const Kernel& kernel) : kernel_(kernel), dependence_(kernel) {}
+
+    std::optional<Contraction> find() {
+        if (!is_candidate()) return std::nullopt;
+        collect_leaves(kernel_.body);
+        if (leaves_.size() < 2 || !split_axes()) return std::nullopt;
+        result_.body = regroup(kernel_.body);
+        if (result_.row_operands.empty() || result_.column_operands.empty()) return std::nullopt;
+        return std::move(result_);
+    }
+
+  private:
+    [[nodiscard]] bool is_candidate() const {
+        if (!kernel_.body || kernel_.is_arg_reduction() || !kernel_.colliding.empty()) return false;
+        return dependence_.fits() && kernel_.free.size() >= 2 && !kernel_.conditions.rest;
+    }
+
+    /// The atoms that move with a reduced axis, by the free axes they need.
+    void collect_leaves(const Value& value) {
+        const Axes axes = dependence_.of(value);
+        if ((axes & dependence_.reduced()).none()) return;
+        if (is_atom(value)) {
+            leaves_.push_back(axes & ~dependence_.reduced());
+            return;
+        }
+        for (const Value& operand : operands(value)) collect_leaves(operand);
+    }
+
+    /// Batch: axes of every leaf that has any. The others fall into connected parts: the one with
+    /// the best lane axis is the columns, the rest are the rows.
+    bool split_axes() {
+        Axes common = ~Axes{};
+        for (const Axes& leaf : leaves_)
+            if (leaf.any()) common &= leaf;
+        std::vector<Axes> parts;
+        for (Axes leaf : leaves_) {
+            leaf &= ~common;
+            if (leaf.none()) continue;
+            std::erase_if(parts, [&](const Axes& part) {
+                const bool is_connected = (part & leaf).any();
+                if (is_connected) leaf |= part;
+                return is_connected;
+            });
+            parts.push_back(leaf);
+        }
+        if (parts.size() < 2) return false;
+        const std::optional<Axis> lane = best_lane(parts);
+        if (!lane) return false;
+        result_.lane = *lane;
+        for (const Axes& part : parts) {
+            if ((part & dependence_.of(*lane)).any())
+                column_axes_ = part;
+            else
+                row_axes_ |= part;
+        }
+        for (const Axis& axis : kernel_.free) {
+            const Axes self = dependence_.of(axis);
+            if (axis == *lane) continue;
+            if ((self & column_axes_).any())
+                result_.columns.push_back(axis);
+            else if ((self & row_axes_).any())
+                result_.rows.push_back(axis);
+            else
+                result_.batch.push_back(axis);
+        }
+        return conditions_allow();
+    }
+
+    /// The longest axis in which every write is contiguous.
+    [[nodiscard]] std::optional<Axis> best_lane(const std::vector<Axes>& parts) const {
+        std::optional<Axis> best;
+        for (const Axis& axis : kernel_.free) {
+            const Axes self = dependence_.of(axis);
+            const bool is_apart = std::none_of(
+                parts.begin(), parts.end(), [&](const Axes& part) { return (part & self).any(); });
+            const bool is_contiguous =
+                std::all_of(kernel_.writes.begin(), kernel_.writes.end(), [&](const Store& write) {
+                    return !write.at.computed && write.at.affine.coefficient(axis.var) == 1;
+                });
+            if (is_apart || !is_contiguous) continue;
+            if (!best || axis.extent > best->extent) best = axis;
+        }
+        return best;
+    }
+
+    /// Bounds of the reduced axes may move with the batch alone.
+    [[nodiscard]] bool conditions_allow() const {
+        const Axes forbidden = row_axes_ | column_axes_;
+        const auto is_allowed = [&](const AffineForm& form) {
+            return (dependence_.of(form) & forbidden).none();
+        };
+        const Conditions& conditions = kernel_.conditions;
+        return std::all_of(conditions.at_least_zero.begin(), conditions.at_least_zero.end(),
+                           is_allowed) &&
+               std::all_of(conditions.equal_zero.begin(), conditions.equal_zero.end(), is_allowed);
+    }
+
+    /// What a term depends on, as far as tiles care.
+    struct Class {
+        bool rows, columns, reduced;
+    };
+    Class class_of(const Value& value) {
+        const Axes& axes = dependence_.of(value);
+        return {(axes & row_axes_).any(), (axes & column_axes_).any(),
+                (axes & dependence_.reduced()).any()};
+    }
+
+    /// Finds operands from the root down; what mixes rows and columns is kept as an operation.
+    Value regroup(const Value& value) {
+        const Class found = class_of(value);
+        if (found.reduced && found.rows && !found.columns)
+            return operand(result_.row_operands, value, found);
+        if (found.reduced && found.columns && !found.rows)
+            return operand(result_.column_operands, value, found);
+        if (!found.reduced && (found.rows || found.columns))
+            return operand(result_.held, value, found);
+        if (!found.rows && !found.columns) return value;
+        if (const auto memo = regrouped_.find(value.get()); memo != regrouped_.end())
+            return memo->second;
+        Value result;
+        if (const auto* convert = std::get_if<Convert>(&value->term)) {
+            result = make_convert(regroup(convert->a), value->dtype);
+        } else {
+            const auto& operate = std::get<Operate>(value->term);
+            std::vector<Value> args = operate.args;
+            const bool is_grouped = operate.op == Op::add || operate.op == Op::mul;
+            if (is_grouped) args = gathered(operate, *value);
+            for (Value& arg : args) arg = regroup(arg);
+            result = is_grouped && args.size() == 1
+                         ? args[0]
+                         : make_operation(operate.op, std::move(args), value->dtype);
+        }
+        kept_.push_back(value);
+        return regrouped_[value.get()] = result;
+    }
+
+    /// The operands of a sum or product with those of one side together, so that they are
+    /// evaluated while packing. What depends on neither side joins the shorter one.
+    std::vector<Value> gathered(const Operate& operate, const ValueNode& node) {
+        std::vector<Value> rows, columns, neither, rest;
+        bool rows_reduce = false;
+        bool columns_reduce = false;
+        for (const Value& arg : operate.args) {
+            const Class found = class_of(arg);
+            if (found.rows && found.columns)
+                rest.push_back(arg);
+            else if (found.rows)
+                rows.push_back(arg), rows_reduce |= found.reduced;
+            else if (found.columns)
+                columns.push_back(arg), columns_reduce |= found.reduced;
+            else
+                neither.push_back(arg);
+        }
+        if (!neither.empty()) {
+            std::vector<Value>& side = rows_reduce ? rows : columns_reduce ? columns : rest;
+            side.insert(side.begin(), neither.begin(), neither.end());
+        }
+        std::vector<Value> args;
+        const auto add_side = [&](std::vector<Value>& side) {
+            if (side.empty()) return;
+            args.push_back(side.size() == 1 ? side[0]
+                                            : make_operation(operate.op, side, node.dtype));
+        };
+        add_side(rows);
+        add_side(columns);
+        args.insert(args.end(), rest.begin(), rest.end());
+        return args;
+    }
+
+    static Value operand(std::vector<Operand>& operands, const Value& value, Class found) {
+        const bool is_known = std::any_of(operands.begin(), operands.end(),
+                                          [&](const Operand& o) { return o.term == value; });
+        if (!is_known) operands.push_back({value, found.rows, found.columns});
+        return value;
+    }
+
+    const Kernel& kernel_;
+    Dependence dependence_;
+    std::vector<Axes> leaves_;
+    Axes row_axes_;
+    Axes column_axes_;
+    std::unordered_map<const ValueNode*, Value> regrouped_;
+    std::vector<Value> kept_;
+    Contraction result_;
+};
+
+}  // namespace
+
+std::optional<Contraction> find_contraction(const Kernel& kernel) { return Finder(kernel).find(); }
+
+}  // namespace ricci::codegen

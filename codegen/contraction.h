@@ -1,0 +1,41 @@
+// codegen/contraction.h – a reduction as rows against columns
+//
+// The free axes that the reduced operands depend on fall into rows and columns such that no operand
+// needs both; axes that every operand has are the batch. The body is written over operands:
+//   row operand     depends on rows and reduced axes (and batch): one scalar a row
+//   column operand  depends on columns and reduced axes: one vector of lanes
+//   held term       does not depend on reduced axes: loaded once for a tile
+// Operands are whole subterms: they are evaluated while they are packed.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/kernel.h"
+
+namespace ricci::codegen {
+
+/// A subterm of the body that is evaluated outside the innermost loop.
+struct Operand {
+    Value term;
+    bool has_rows = false;
+    bool has_columns = false;
+};
+
+struct Contraction {
+    std::vector<Axis> batch;
+    std::vector<Axis> rows;
+    std::vector<Axis> columns;  ///< but the lane axis
+    Axis lane;
+    Value body;  ///< the kernel's body with sums and products regrouped
+    std::vector<Operand> row_operands;
+    std::vector<Operand> column_operands;
+    std::vector<Operand> held;
+};
+
+/// Nothing when the kernel is no contraction: one operand, operands that cannot be told apart, a
+/// condition between rows, columns and reduced axes, or no column axis that the result is
+/// contiguous in.
+[[nodiscard]] std::optional<Contraction> find_contraction(const Kernel& kernel);
+
+}  // namespace ricci::codegen

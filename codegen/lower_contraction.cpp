@@ -1,0 +1,478 @@
+// codegen/lower_contraction.cpp – reductions of two operands, tiled in registers
+//
+// A task is a block of tiles. A tile is `rows` rows by `vectors` vectors of lanes of accumulators;
+// its innermost loop loads a line of each column panel, broadcasts each row's scalar, and evaluates
+// the rest of the body. Panels are padded, so that tiles are always full: only the writes look at
+// the edges.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "codegen/contraction.h"
+#include "codegen/lower.h"
+#include "codegen/pack.h"
+#include "codegen/tasks.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Registers that a tile needs, and how large it may be.
+struct TileShape {
+    std::int64_t rows = 1;
+    std::int64_t vectors = 1;
+    std::int64_t lanes = 1;
+    [[nodiscard]] std::int64_t columns() const { return vectors * lanes; }
+};
+
+/// The tile that does most operations a load: all registers but two hold accumulators, held terms
+/// and the column operands' line. AVX-512: 14 x 2 for a product, 7 x 2 with one held term.
+TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
+                      const Target& target) {
+    constexpr std::int64_t most_rows = 14;
+    std::int64_t per_element = 1;
+    std::int64_t per_row = 0;
+    auto per_column = std::int64_t(contraction.column_operands.size());
+    for (const Operand& held : contraction.held) {
+        if (held.has_rows && held.has_columns)
+            ++per_element;
+        else if (held.has_rows)
+            ++per_row;
+        else
+            ++per_column;
+    }
+    TileShape best{1, 1, lanes};
+    double best_score = 0;
+    const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
+    for (std::int64_t vectors = 1; vectors <= 3; ++vectors) {
+        if ((vectors - 1) * lanes >= contraction.lane.extent) break;
+        const std::int64_t left = target.vector_registers - 2 - vectors * per_column;
+        const std::int64_t most = std::min(left / (vectors * per_element + per_row), most_rows);
+        if (most < 1) continue;
+        const std::int64_t rows = ceil_div(row_axis, ceil_div(row_axis, most));
+        const std::int64_t width = vectors * lanes;
+        const double filled = double(contraction.lane.extent) /
+                              double(ceil_div(contraction.lane.extent, width) * width) *
+                              double(row_axis) / double(ceil_div(row_axis, rows) * rows);
+        // Eight accumulators hide the latency of an fma; loads take slots beside it.
+        const double area = double(rows * vectors);
+        const double score =
+            filled * std::min(1.0, area / 8) * area / (area + 0.1 * double(rows + vectors));
+        if (score <= best_score) continue;
+        best_score = score;
+        best = {rows, vectors, lanes};
+    }
+    return best;
+}
+
+/// A row or column operand where the tile reads it.
+struct Source {
+    Value term;
+    std::optional<Panels> panels;  ///< none: read where it stands
+    BufferId buffer{};             ///< of the panels
+    BufferId line{};               ///< registers of a column operand's line
+};
+
+class ContractionLowering {
+  public:
+    ContractionLowering(const Kernel& kernel, Contraction contraction, TileShape tile,
+                        PlanBuilder& builder)
+        : kernel_(kernel), c_(std::move(contraction)), tile_(tile), builder_(builder) {
+        const auto longest =
+            std::max_element(c_.rows.begin(), c_.rows.end(),
+                             [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
+        rows_.axis = *longest;
+        rows_.outer = c_.rows;
+        std::erase(rows_.outer, rows_.axis);
+        rows_.step = tile.rows;
+        rows_.pitch = power_of_two_above(tile.rows);
+        columns_ = {c_.columns, c_.lane, tile.columns(), tile.columns()};
+        schedule_ = {Strategy::contraction, kernel.nest.name, {}};
+    }
+
+    void run() {
+        place_sources();
+        choose_depth_loops();
+        add_registers();
+        const Axis row_tiles{kernel_.nest.add(Var{"row_tile"}), rows_.tiles()};
+        const Axis column_tiles{kernel_.nest.add(Var{"column_tile"}), columns_.tiles()};
+        row_tile_ = row_tiles.var;
+        column_tile_ = column_tiles.var;
+        kernel_.nest.body = task_loops(row_tiles, column_tiles, tile_body());
+        builder_.add_step(std::move(kernel_), std::move(schedule_));
+    }
+
+  private:
+    // Where operands are read.
+
+    void place_sources() {
+        const std::int64_t row_tiles = rows_.tiles() * points(rows_.outer);
+        const std::int64_t column_tiles = columns_.tiles() * points(columns_.outer);
+        for (const Operand& operand : c_.row_operands) {
+            const bool in_place = column_tiles <= 2 && rows_.axis.extent % rows_.step == 0;
+            row_sources_.push_back(source(operand, rows_, in_place, "rows"));
+        }
+        for (const Operand& operand : c_.column_operands) {
+            const auto* load = std::get_if<Load>(&operand.term->term);
+            const bool is_contiguous =
+                load != nullptr && load->at.affine.coefficient(c_.lane.var) == 1;
+            column_sources_.push_back(
+                source(operand, columns_, row_tiles <= 2 && is_contiguous, "columns"));
+        }
+        for (std::vector<Source>* sources : {&row_sources_, &column_sources_})
+            for (Source& source : *sources)
+                if (source.panels)
+                    source.buffer = kernel_.argument(builder_.plan(), source.panels->place, false);
+    }
+
+    Source source(const Operand& operand, const Tiling& tiling, bool in_place, const char* side) {
+        const bool is_load = std::holds_alternative<Load>(operand.term->term);
+        if (in_place && is_load) {
+            schedule_.directives.push_back(
+                {"direct", side, {}, "few tiles read it: packing would cost more"});
+            return {operand.term, std::nullopt};
+        }
+        const auto number = row_sources_.size() + column_sources_.size();
+        std::string name = kernel_.nest.name + "_" + side;
+        if (number > 1) name += std::to_string(number);
+        return {operand.term, pack(kernel_, operand.term, c_.batch, tiling, name, builder_)};
+    }
+
+    /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
+    void choose_depth_loops() {
+        bool is_flat = kernel_.conditions.is_empty();
+        Substitution packed;
+        for (const std::vector<Source>* sources : {&row_sources_, &column_sources_}) {
+            for (const Source& source : *sources) {
+                is_flat &= source.panels.has_value();
+                packed.replace(source.term, make_integer(0));
+            }
+        }
+        const Value rest = packed(c_.body);
+        for (const Axis& axis : kernel_.reduced) is_flat &= !depends_on(rest, axis.var);
+        if (!is_flat) {
+            depth_ = reduced_point(kernel_.reduced);
+            for (const ReducedLoop& loop : reduced_loops(kernel_, kernel_.reduced).loops)
+                depth_loops_.push_back({loop.axis, loop.lower, loop.upper});
+            return;
+        }
+        const Axis k{kernel_.nest.add(Var{"k"}), points(kernel_.reduced)};
+        depth_ = form(k.var);
+        depth_loops_ = {{k, bound(0), bound(k.extent)}};
+    }
+
+    // Registers.
+
+    BufferId registers(const std::string& name, DType dtype, std::int64_t elements) {
+        return kernel_.nest.add(Buffer{.name = name,
+                                       .dtype = dtype,
+                                       .space = Space::registers,
+                                       .elements = elements,
+                                       .is_written = true});
+    }
+    void add_registers() {
+        accumulator_ = make_accumulator(kernel_, tile_.rows * tile_.columns());
+        for (Source& source : column_sources_)
+            source.line = registers("line", source.term->dtype, tile_.columns());
+        for (const Operand& operand : c_.held) {
+            const std::int64_t elements =
+                (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
+            held_.push_back(registers("held", operand.term->dtype, elements));
+        }
+    }
+
+    // Loops.
+
+    /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
+    Body task_loops(const Axis& row_tiles, const Axis& column_tiles, Body tile) {
+        const double depth = double(points(kernel_.reduced));
+        const double element_cycles = std::max(1.0, body_cost(kernel_) - 2) / 2;
+        const double tile_cycles = depth * double(tile_.rows * tile_.vectors) * element_cycles;
+        const double all =
+            tile_cycles * double(row_tiles.extent * column_tiles.extent * points(rows_.outer) *
+                                 points(columns_.outer) * points(c_.batch));
+        const double wanted = std::clamp(all / 64, task_cycles, 4 * task_cycles) / tile_cycles;
+        const double line_bytes = depth * double(size_bytes(kernel_.body->dtype));
+        const double fitting = 0.5 * double(builder_.target().l2_bytes) / line_bytes;
+        const double tiles_a_side = std::sqrt(std::max(1.0, wanted));
+        const auto side = [&](double tiles, std::int64_t step, std::int64_t most) {
+            const double cached = std::max(1.0, fitting / double(2 * step));
+            const auto count = std::int64_t(std::min({tiles, cached, double(most)}));
+            // Equal blocks: the last one should not be a sliver.
+            return ceil_div(most, ceil_div(most, std::max<std::int64_t>(count, 1)));
+        };
+        const std::int64_t column_block = side(tiles_a_side, tile_.columns(), column_tiles.extent);
+        const std::int64_t row_block =
+            side(wanted / double(column_block), tile_.rows, row_tiles.extent);
+
+        Nest& nest = kernel_.nest;
+        const auto block = [&](const Axis& tiles, std::int64_t count, const char* name) {
+            const Axis blocks{nest.add(Var{name}), ceil_div(tiles.extent, count)};
+            const AxisRange range{tiles, bound(form(blocks.var, count)),
+                                  with(bound(tiles.extent), form(blocks.var, count) + form(count))};
+            return std::pair(blocks, range);
+        };
+        const auto [row_blocks, row_range] = block(row_tiles, row_block, "row_block");
+        const auto [column_blocks, column_range] =
+            block(column_tiles, column_block, "column_block");
+        std::vector<Axis> order = c_.batch;
+        order.insert(order.end(), columns_.outer.begin(), columns_.outer.end());
+        order.push_back(column_blocks);
+        order.insert(order.end(), rows_.outer.begin(), rows_.outer.end());
+        order.push_back(row_blocks);
+        const TaskSplit split =
+            split_tasks(nest, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
+        describe(split, row_block, column_block);
+        Body body = wrap({column_range, row_range}, std::move(tile));
+        return parallel(split, wrap(split.loops, std::move(body)));
+    }
+
+    void describe(const TaskSplit& split, std::int64_t row_block, std::int64_t column_block) {
+        const Nest& nest = kernel_.nest;
+        auto& directives = schedule_.directives;
+        directives.push_back(
+            {"tile", nest.at(rows_.axis.var).name, {tile_.rows}, "rows of accumulators"});
+        directives.push_back({"tile",
+                              nest.at(c_.lane.var).name,
+                              {tile_.vectors, tile_.lanes},
+                              "vectors of lanes; contiguous in the result"});
+        directives.push_back({"block",
+                              "",
+                              {row_block, column_block},
+                              "tiles of a task: panels stay in the second-level cache"});
+        directives.push_back({"parallel", "", {split.tasks}, "by extents alone"});
+    }
+
+    Body tile_body() {
+        Body body = load_held();
+        append(body, elements([&](const AffineForm& element, const AffineForm&, const AffineForm&) {
+                   return reset(kernel_, accumulator_, element);
+               }));
+        append(body, wrap(depth_loops_, depth_step()));
+        append(body, write_tile());
+        return body;
+    }
+
+    /// A body for every element of the tile: its accumulator, its row and its column.
+    template <class Make>
+    Body elements(const Make& make) {
+        return each_row([&](const AffineForm& row) {
+            return over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
+                              [&](const AffineForm& column) {
+                                  return make(tile_.columns() * row + column, row, column);
+                              });
+        });
+    }
+    template <class Make>
+    Body each_row(const Make& make) {
+        if (tile_.rows == 1) return make(form(0));
+        const VarId row = kernel_.nest.add(Var{"r"});
+        Body inner = make(form(row));
+        Body loop;
+        loop.push_back(make_loop(row, Bind::unroll, tile_.rows, std::move(inner)));
+        return loop;
+    }
+
+    [[nodiscard]] AffineForm first_row() const { return form(row_tile_, rows_.step); }
+    [[nodiscard]] AffineForm first_column() const { return form(column_tile_, columns_.step); }
+    [[nodiscard]] bool has_row_edge() const { return rows_.axis.extent % rows_.step != 0; }
+    [[nodiscard]] Lanes column_lanes() const {
+        Lanes lanes{tile_.lanes, tile_.vectors, {}};
+        if (columns_.axis.extent % columns_.step != 0)
+            lanes.limit = bound(form(columns_.axis.extent) - first_column());
+        return lanes;
+    }
+    /// Inside the rows that there are.
+    Body if_row(const AffineForm& row, Body body) {
+        if (!has_row_edge()) return body;
+        const Value is_inside =
+            make_operation(Op::lt, {make_index(first_row() + row), make_integer(rows_.axis.extent)},
+                           DType::boolean);
+        return guarded(is_inside, std::move(body));
+    }
+    Substitution at(const AffineForm& row, const AffineForm& column) const {
+        Substitution here;
+        here.replace(rows_.axis.var, first_row() + row);
+        here.replace(c_.lane.var, first_column() + column);
+        return here;
+    }
+
+    /// Terms that do not change with the reduced axes, into registers.
+    Body load_held() {
+        Body body;
+        for (std::size_t i = 0; i < held_.size(); ++i) {
+            const Operand& operand = c_.held[i];
+            const auto make = [&](const AffineForm& row) {
+                const auto place = [&](const AffineForm& column) {
+                    return held_element(operand, row, column);
+                };
+                // What lies beyond the edges is computed with, and thrown away.
+                Body stores = held_columns(
+                    operand, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
+                        return store_one(held_[i], place(column),
+                                         make_number(operand.term->dtype, 0));
+                    });
+                if (!has_row_edge() && column_lanes().limit.empty()) stores.clear();
+                Body loads = held_columns(operand, column_lanes(), [&](const AffineForm& column) {
+                    Substitution here = at(row, column);
+                    return store_one(held_[i], place(column), here(operand.term));
+                });
+                append(stores, operand.has_rows ? if_row(row, std::move(loads)) : loads);
+                return stores;
+            };
+            append(body, operand.has_rows ? each_row(make) : make(form(0)));
+        }
+        return body;
+    }
+    template <class Make>
+    Body held_columns(const Operand& operand, const Lanes& lanes, const Make& make) {
+        return operand.has_columns ? over_lanes(kernel_.nest, lanes, make) : make(form(0));
+    }
+    [[nodiscard]] AffineForm held_element(const Operand& operand, const AffineForm& row,
+                                          const AffineForm& column) const {
+        if (!operand.has_columns) return row;
+        return operand.has_rows ? tile_.columns() * row + column : column;
+    }
+    Body store_one(BufferId buffer, const AffineForm& element, const Value& value) {
+        Body body;
+        const std::vector<Value> values = share(body, {value}, kernel_.next_let);
+        body.push_back(make_store(buffer, {element}, values[0]));
+        return body;
+    }
+
+    /// One reduced point: lines of the columns, then row by row.
+    Body depth_step() {
+        Body body;
+        for (const Source& source : column_sources_) {
+            const Lanes lanes =
+                source.panels ? Lanes{tile_.lanes, tile_.vectors, {}} : column_lanes();
+            if (!lanes.limit.empty())
+                append(body, over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
+                                        [&](const AffineForm& column) {
+                                            return store_one(source.line, column,
+                                                             make_number(source.term->dtype, 0));
+                                        }));
+            append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
+                       return store_one(source.line, column,
+                                        read(source, column_tile_, form(0), column));
+                   }));
+        }
+        append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
+        return body;
+    }
+
+    /// The operand's value at a row or column of the tile.
+    Value read(const Source& source, VarId tile, const AffineForm& row, const AffineForm& column) {
+        if (!source.panels) {
+            Substitution here = at(row, column);
+            return here(source.term);
+        }
+        const AffineForm line = source.panels->line(form(tile), depth_);
+        return make_load(kernel_.nest, source.buffer, {line + row + column});
+    }
+
+    Body row_step(const AffineForm& row) {
+        Body body;
+        Substitution operands;
+        for (const Source& source : row_sources_) {
+            body.push_back(make_let(kernel_.next_let, read(source, row_tile_, row, form(0))));
+            operands.replace(source.term, make_let_value(kernel_.next_let++, source.term->dtype));
+        }
+        append(body,
+               over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
+                          [&](const AffineForm& column) {
+                              Substitution here = operands;
+                              for (const Source& source : column_sources_)
+                                  here.replace(source.term,
+                                               make_load(kernel_.nest, source.line, {column}));
+                              for (std::size_t i = 0; i < held_.size(); ++i)
+                                  here.replace(c_.held[i].term,
+                                               make_load(kernel_.nest, held_[i],
+                                                         {held_element(c_.held[i], row, column)}));
+                              Body step;
+                              const std::vector<Value> values =
+                                  share(step, {here(c_.body)}, kernel_.next_let);
+                              append(step, combine(kernel_, accumulator_,
+                                                   tile_.columns() * row + column, values[0], {}));
+                              return step;
+                          }));
+        return body;
+    }
+
+    Body write_tile() {
+        return each_row([&](const AffineForm& row) {
+            Body writes = over_lanes(kernel_.nest, column_lanes(), [&](const AffineForm& column) {
+                Substitution here = at(row, column);
+                here.replace_let(0, result(kernel_, accumulator_, tile_.columns() * row + column));
+                return write_all(kernel_, here);
+            });
+            return if_row(row, std::move(writes));
+        });
+    }
+
+    Kernel kernel_;
+    Contraction c_;
+    TileShape tile_;
+    PlanBuilder& builder_;
+    Schedule schedule_;
+    Tiling rows_;
+    Tiling columns_;
+    std::vector<Source> row_sources_;
+    std::vector<Source> column_sources_;
+    std::vector<BufferId> held_;
+    Accumulator accumulator_;
+    AffineForm depth_;  ///< the line of the panels that is being read
+    std::vector<AxisRange> depth_loops_;
+    VarId row_tile_{};
+    VarId column_tile_{};
+};
+
+/// Below this many points tiles do not pay for their code.
+constexpr std::int64_t least_points = 4096;
+
+/// Cycles of the tiles, at two operations a cycle, and of packing.
+double estimate(const Kernel& kernel, const Contraction& contraction, const TileShape& tile) {
+    const double rows = double(points(contraction.rows));
+    const double columns = double(points(contraction.columns) * contraction.lane.extent);
+    const double vectors =
+        double(points(contraction.columns)) * double(ceil_div(contraction.lane.extent, tile.lanes));
+    const double depth = double(points(kernel.reduced));
+    const double operations = std::max(1.0, body_cost(kernel) - 2);
+    const double latency = std::max(1.0, 8.0 / double(tile.rows * tile.vectors));
+    return double(points(contraction.batch)) *
+           (rows * vectors * depth * operations / 2 * latency + (rows + columns) * depth);
+}
+
+}  // namespace
+
+bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder) {
+    if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return false;
+    if (points(kernel.free) * points(kernel.reduced) < least_points) return false;
+    std::optional<Contraction> contraction = find_contraction(kernel);
+    if (!contraction) return false;
+    std::int64_t row_extent = 1;
+    for (const Axis& axis : contraction->rows) row_extent = std::max(row_extent, axis.extent);
+    const std::int64_t lanes = std::min(codegen::lanes(kernel, builder.target()),
+                                        power_of_two_above(contraction->lane.extent));
+    if (lanes < 2) return false;
+    const TileShape tile = choose_tile(*contraction, row_extent, lanes, builder.target());
+    const double cycles = estimate(kernel, *contraction, tile);
+    if (cycles >= otherwise.cycles) return false;
+    const std::int64_t tiles = ceil_div(row_extent, tile.rows) *
+                               ceil_div(contraction->lane.extent, tile.columns()) *
+                               (points(kernel.free) / (row_extent * contraction->lane.extent));
+    if (const auto chunks = useful_chunks(tiles, cycles)) {
+        if (auto split = split_reduction(kernel, *chunks, builder)) {
+            lower(std::move(split->partial), builder);
+            lower(std::move(split->total), builder);
+            return true;
+        }
+    }
+    ContractionLowering(kernel, std::move(*contraction), tile, builder).run();
+    return true;
+}
+
+}  // namespace ricci::codegen
