@@ -177,6 +177,8 @@ void NestEmitter::unrolled_loop(const Loop& loop) {
         format("the unrolled loop over `{}` has no constant bounds", nest_.at(loop.var).name));
     llvm::Value* upper = range.rest.empty() ? nullptr : bound(range.rest, false);
     const std::int64_t end = lower.constant + *range.limit;
+    const std::int64_t outer = repetitions_;
+    repetitions_ *= std::max<std::int64_t>(1, (*range.limit + loop.step - 1) / loop.step);
     for (std::int64_t i = lower.constant; i < end; i += loop.step) {
         bindings_.at(std::size_t(loop.var)) = {.kind = Binding::Kind::constant, .constant = i};
         if (upper) {
@@ -186,6 +188,7 @@ void NestEmitter::unrolled_loop(const Loop& loop) {
         }
     }
     bindings_.at(std::size_t(loop.var)) = {};
+    repetitions_ = outer;
 }
 
 void NestEmitter::vector_loop(const Loop& loop) {

@@ -18,6 +18,9 @@ namespace {
 /// place each, stays below four.
 constexpr double max_expanded_exponent = 8;
 
+/// Copies of a long operation that are emitted in place.
+constexpr std::int64_t max_inline_copies = 4;
+
 /// The value of a constant, also one converted from another type.
 std::optional<double> constant_value(const Value& value) {
     if (const auto* constant = std::get_if<Constant>(&value->term)) {
@@ -91,7 +94,14 @@ llvm::Value* NestEmitter::operate(const Operate& operate, DType dtype) {
     std::vector<Wide> args;
     for (llvm::Value* each : values) args.push_back(wide(is_vector ? widen(each) : each));
     // The operands' type: a comparison's own is bool, a selection's first operand is.
-    return operation(operate.op, operate.args.back()->dtype, args).value();
+    return apply(operate.op, operate.args.back()->dtype, args).value();
+}
+
+/// Long operations in large unrolled loops become calls: 28 copies of tanh in the epilogue of a
+/// register tile take 20 ms to compile, and gain nothing there.
+Wide NestEmitter::apply(Op op, DType dtype, std::span<const Wide> args) const {
+    const bool is_call = repetitions_ > max_inline_copies && is_long(op, dtype);
+    return is_call ? called_operation(op, dtype, args) : operation(op, dtype, args);
 }
 
 /// A floating sum, in order, with products contracted.
@@ -164,7 +174,7 @@ Wide NestEmitter::power(const Value& base, const Value& exponent) {
     }
     const auto [a, b] = alike(x, wide(value(exponent)));
     const Wide args[] = {a, b};
-    return operation(Op::pow, base->dtype, args);
+    return apply(Op::pow, base->dtype, args);
 }
 
 /// Both as vectors when one is.

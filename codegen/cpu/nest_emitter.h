@@ -120,6 +120,7 @@ class NestEmitter {
     llvm::Value* evaluate(const ValueNode& node);
     llvm::Value* operate(const Operate& operate, DType dtype);
     llvm::Value* sum(const std::vector<Value>& args);
+    Wide apply(Op op, DType dtype, std::span<const Wide> args) const;
     Wide power(const Value& base, const Value& exponent);
     /// `total + term`, as an fma where the term is a product.
     Wide accumulate(Wide total, const Value& term);
@@ -155,9 +156,10 @@ class NestEmitter {
     std::vector<Scope> scopes_;
     std::unordered_map<std::uint32_t, llvm::Value*> lets_;
     std::unordered_map<const ValueNode*, llvm::Value*> memo_;
-    unsigned lanes_ = 0;           ///< of the vector loop around this place; 0: none
-    llvm::Value* mask_ = nullptr;  ///< the lanes that run; null: all
-    bool streams_ = false;         ///< whether a store went around the caches
+    unsigned lanes_ = 0;            ///< of the vector loop around this place; 0: none
+    llvm::Value* mask_ = nullptr;   ///< the lanes that run; null: all
+    std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it
+    bool streams_ = false;          ///< whether a store went around the caches
 };
 
 }  // namespace ricci::codegen::cpu

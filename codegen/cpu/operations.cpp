@@ -7,7 +7,9 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -144,7 +146,9 @@ struct Row {
     Op op;
     Wide (*floating)(const Operands&);
     Wide (*integer)(const Operands&) = nullptr;
+    bool is_long = false;  ///< a floating one takes a dozen instructions or more
 };
+constexpr auto none = nullptr;
 using X = const Operands&;
 
 // clang-format off
@@ -158,7 +162,7 @@ const Row rows[] = {
     {Op::mod,         [](X x) { return remainder_floor(x.a, x.b); },
                       [](X x) { return divide_integers(x.dtype, x.a, x.b).remainder; }},
     {Op::pow,         [](X x) { return pow(x.a, x.b); },
-                      [](X x) { return integer_power(x.a, x.b); }},
+                      [](X x) { return integer_power(x.a, x.b); }, true},
     {Op::eq,          [](X x) { return x.a == x.b; }, [](X x) { return x.a == x.b; }},
     {Op::ne,          [](X x) { return x.a != x.b; }, [](X x) { return x.a != x.b; }},
     {Op::lt,          [](X x) { return x.a < x.b; },  [](X x) { return less(x.dtype, x.a, x.b); }},
@@ -192,42 +196,47 @@ const Row rows[] = {
                       [](X x) { return x.a != x.a; }},
     {Op::isfinite,    [](X x) { return abs(x.a) < HUGE_VAL; },
                       [](X x) { return x.a == x.a; }},
-    {Op::exp,         [](X x) { return exp(x.a); }},
-    {Op::expm1,       [](X x) { return expm1(x.a); }},
-    {Op::log,         [](X x) { return log(x.a); }},
-    {Op::log1p,       [](X x) { return log1p(x.a); }},
-    {Op::log2,        [](X x) { return log2(x.a); }},
-    {Op::log10,       [](X x) { return log10(x.a); }},
+    {Op::exp,         [](X x) { return exp(x.a); }, none, true},
+    {Op::expm1,       [](X x) { return expm1(x.a); }, none, true},
+    {Op::log,         [](X x) { return log(x.a); }, none, true},
+    {Op::log1p,       [](X x) { return log1p(x.a); }, none, true},
+    {Op::log2,        [](X x) { return log2(x.a); }, none, true},
+    {Op::log10,       [](X x) { return log10(x.a); }, none, true},
     {Op::sqrt,        [](X x) { return sqrt(x.a); }},
     {Op::rsqrt,       [](X x) { return 1.0 / sqrt(x.a); }},
-    {Op::cbrt,        [](X x) { return cbrt(x.a); }},
-    {Op::sin,         [](X x) { return sin(x.a); }},
-    {Op::cos,         [](X x) { return cos(x.a); }},
-    {Op::tan,         [](X x) { return tan(x.a); }},
-    {Op::asin,        [](X x) { return asin(x.a); }},
-    {Op::acos,        [](X x) { return acos(x.a); }},
-    {Op::atan,        [](X x) { return atan(x.a); }},
-    {Op::atan2,       [](X x) { return atan2(x.a, x.b); }},
-    {Op::sinh,        [](X x) { return sinh(x.a); }},
-    {Op::cosh,        [](X x) { return cosh(x.a); }},
-    {Op::tanh,        [](X x) { return tanh(x.a); }},
-    {Op::asinh,       [](X x) { return asinh(x.a); }},
-    {Op::acosh,       [](X x) { return acosh(x.a); }},
-    {Op::atanh,       [](X x) { return atanh(x.a); }},
-    {Op::erf,         [](X x) { return erf(x.a); }},
-    {Op::erfc,        [](X x) { return library_call(Op::erfc, x.a); }},
-    {Op::gamma,       [](X x) { return library_call(Op::gamma, x.a); }},
-    {Op::lgamma,      [](X x) { return library_call(Op::lgamma, x.a); }},
-    {Op::digamma,     [](X x) { return library_call(Op::digamma, x.a); }},
-    {Op::hypot,       [](X x) { return hypot(x.a, x.b); }},
-    {Op::sigmoid,     [](X x) { return sigmoid(x.a); }},
-    {Op::softplus,    [](X x) { return softplus(x.a); }},
-    {Op::silu,        [](X x) { return x.a * sigmoid(x.a); }},
-    {Op::gelu,        [](X x) { return gelu(x.a); }},
+    {Op::cbrt,        [](X x) { return cbrt(x.a); }, none, true},
+    {Op::sin,         [](X x) { return sin(x.a); }, none, true},
+    {Op::cos,         [](X x) { return cos(x.a); }, none, true},
+    {Op::tan,         [](X x) { return tan(x.a); }, none, true},
+    {Op::asin,        [](X x) { return asin(x.a); }, none, true},
+    {Op::acos,        [](X x) { return acos(x.a); }, none, true},
+    {Op::atan,        [](X x) { return atan(x.a); }, none, true},
+    {Op::atan2,       [](X x) { return atan2(x.a, x.b); }, none, true},
+    {Op::sinh,        [](X x) { return sinh(x.a); }, none, true},
+    {Op::cosh,        [](X x) { return cosh(x.a); }, none, true},
+    {Op::tanh,        [](X x) { return tanh(x.a); }, none, true},
+    {Op::asinh,       [](X x) { return asinh(x.a); }, none, true},
+    {Op::acosh,       [](X x) { return acosh(x.a); }, none, true},
+    {Op::atanh,       [](X x) { return atanh(x.a); }, none, true},
+    {Op::erf,         [](X x) { return erf(x.a); }, none, true},
+    {Op::erfc,        [](X x) { return library_call(Op::erfc, x.a); }, none, true},
+    {Op::gamma,       [](X x) { return library_call(Op::gamma, x.a); }, none, true},
+    {Op::lgamma,      [](X x) { return library_call(Op::lgamma, x.a); }, none, true},
+    {Op::digamma,     [](X x) { return library_call(Op::digamma, x.a); }, none, true},
+    {Op::hypot,       [](X x) { return hypot(x.a, x.b); }, none, true},
+    {Op::sigmoid,     [](X x) { return sigmoid(x.a); }, none, true},
+    {Op::softplus,    [](X x) { return softplus(x.a); }, none, true},
+    {Op::silu,        [](X x) { return x.a * sigmoid(x.a); }, none, true},
+    {Op::gelu,        [](X x) { return gelu(x.a); }, none, true},
 };
 // clang-format on
 
 }  // namespace
+
+bool is_long(Op op, DType dtype) {
+    const auto* const row = std::ranges::find(rows, op, &Row::op);
+    return row != std::end(rows) && row->is_long && is_floating(dtype);
+}
 
 Wide operation(Op op, DType dtype, std::span<const Wide> args) {
     const auto* const row = std::ranges::find(rows, op, &Row::op);
@@ -240,6 +249,27 @@ Wide operation(Op op, DType dtype, std::span<const Wide> args) {
              .message = format("`{}` of {} is not supported yet", info(op).name, name(dtype))});
     }
     return emit({.dtype = dtype, .args = args});
+}
+
+Wide called_operation(Op op, DType dtype, std::span<const Wide> args) {
+    auto& ir = args[0].ir();
+    llvm::Module& module = *ir.GetInsertBlock()->getModule();
+    const std::string symbol = format("{}.{}x{}", info(op).name, name(dtype), args[0].lanes());
+    llvm::Function* function = module.getFunction(symbol);
+    if (!function) {
+        const std::vector<llvm::Type*> types(args.size(), args[0].type());
+        function = llvm::Function::Create(llvm::FunctionType::get(args[0].type(), types, false),
+                                          llvm::Function::InternalLinkage, symbol, module);
+        function->setDoesNotThrow();
+        const llvm::IRBuilderBase::InsertPointGuard keep(ir);
+        ir.SetInsertPoint(llvm::BasicBlock::Create(ir.getContext(), "start", function));
+        std::vector<Wide> parameters;
+        for (llvm::Argument& argument : function->args()) parameters.emplace_back(ir, &argument);
+        ir.CreateRet(operation(op, dtype, parameters).value());
+    }
+    std::vector<llvm::Value*> values;
+    for (const Wide& arg : args) values.push_back(arg.value());
+    return {ir, ir.CreateCall(function, values)};
 }
 
 Wide floor_divide(Wide a, std::int64_t divisor) {

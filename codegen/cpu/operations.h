@@ -14,6 +14,11 @@ namespace ricci::codegen::cpu {
 /// Throws: `internal` where the table of operations has no such instance.
 [[nodiscard]] Wide operation(Op op, DType dtype, std::span<const Wide> args);
 
+/// Whether the operation is so long that repeating it many times costs noticeable compile time.
+[[nodiscard]] bool is_long(Op op, DType dtype);
+/// The same as `operation`, as a function of the module, made on first use, and a call.
+[[nodiscard]] Wide called_operation(Op op, DType dtype, std::span<const Wide> args);
+
 /// `a` in another type: to floating rounds, to an integer saturates (NaN gives 0), to bool is
 /// `!= 0`.
 [[nodiscard]] Wide convert(Wide a, DType from, DType to);
