@@ -1,0 +1,214 @@
+// tests/runtime/function_test.cpp – calls: values, names, updates, errors, threads
+#include "runtime/function.h"
+
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/error_text.h"
+
+namespace ricci {
+namespace {
+
+using tests::error_text;
+
+Array vector_of(std::initializer_list<float> values) {
+    return Array::from<float>(values, {static_cast<std::int64_t>(values.size())});
+}
+
+TEST_CASE("a function is called in order of first appearance or by name") {
+    const Function linear = compile("Y[n,o] := W[o,k]*X[n,k] + b[o]");
+    const Array W = Array::from<float>({1, 2, 3, 4}, {2, 2});
+    const Array X = Array::from<float>({1, 1}, {1, 2});
+    const Array b = vector_of({10, 20});
+    CHECK(str(linear(W, X, b)) == "[[13, 27]]");
+    CHECK(str(linear({{"b", b}, {"X", X}, {"W", W}})) == "[[13, 27]]");
+    CHECK(linear.name() == "Y");
+    CHECK(str(linear) == "Y[n,o] := W[o,k]*X[n,k] + b[o]");
+}
+
+TEST_CASE("both devices give the same") {
+    for (const Device device : {Device::cpu, Device::reference}) {
+        CAPTURE(name(device));
+        const Function f = compile("s := sum[i](x[i]^2)", "squares", device);
+        CHECK(f(vector_of({1, 2, 3})).item() == 14);
+    }
+}
+
+TEST_CASE("one function serves any sizes, types and strides") {
+    const Function twice = compile("y[i] := 2*x[i]");
+    CHECK(str(twice(vector_of({1, 2}))) == "[2, 4]");
+    CHECK(str(twice(vector_of({1, 2, 3}))) == "[2, 4, 6]");
+    CHECK(twice(Array::from<double>({0.1}, {1})).dtype() == DType::f64);
+    CHECK(str(twice(Array::zeros(DType::f32, {0}))) == "[]");
+    const Array column = Array::arange(DType::f32, {6}).reshape({3, 2}).slice(1, 1, 2);
+    const Function flat = compile("y[i] := 2*x[i,0]");
+    CHECK(str(flat(column)) == "[ 2,  6, 10]");
+    const Function rows = compile("y[i,j] := 2*x[i,j]");
+    CHECK(str(rows(Array::arange(DType::f32, {3, 2}).transpose({1, 0}))) ==
+          "[[ 0,  4,  8],\n"
+          " [ 2,  6, 10]]");
+}
+
+TEST_CASE("views of memory that is aligned to elements only are fine") {
+    std::vector<float> memory(1001);
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
+    const Function sum = compile("s := sum[i](x[i]); y[i] := x[i] + 1");
+    const Array x = Array::view(memory.data() + 1, {1000});
+    const std::vector<Array> results = sum.call({{"x", x}}, {"s", "y"});
+    CHECK(results[0].item() == 500500);
+    CHECK(results[1].at({999}) == 1001);
+}
+
+TEST_CASE("numbers are weak: they adopt the type of the array") {
+    const Function scale = compile("y[i] := a*x[i]");
+    const Array y = scale(2.5, vector_of({1, 2}));
+    CHECK(y.dtype() == DType::f32);
+    CHECK(str(y) == "[2.5,   5]");
+    CHECK(str(scale(3, vector_of({1, 2}))) == "[3, 6]");
+}
+
+TEST_CASE("a scalar in a subscript is bound by its value") {
+    const Function column = compile("y[i] := A[i,$c]");
+    const Array A = Array::arange(DType::f32, {2, 3});
+    CHECK(str(column(A, 0)) == "[0, 3]");
+    CHECK(str(column(A, 2)) == "[2, 5]");
+    CHECK(error_text([&] { (void)column(A, 3); }).starts_with("range: "));
+}
+
+TEST_CASE("outputs are given in the order asked for") {
+    const Function f = compile("a[i] := x[i] + 1; b[i] := a[i] * 2");
+    const std::vector<Array> results = f.call({{"x", vector_of({1})}}, {"b", "a"});
+    CHECK(results.size() == 2);
+    CHECK(results[0].item() == 4);
+    CHECK(results[1].item() == 2);
+    CHECK(error_text([&] { (void)f.call({{"x", vector_of({1})}}, {"c"}); }) ==
+          "name: there is no output `c`\n"
+          "  = hint: `b` gives `a`, `b`");
+}
+
+TEST_CASE("an updated argument is changed in place and is the result") {
+    const Function add = compile("y[i] += 2*x[i]");
+    const Array y = vector_of({1, 1});
+    const Array result = add(y, vector_of({1, 2}));
+    CHECK(str(y) == "[3, 5]");
+    CHECK(result.data() == y.data());
+}
+
+TEST_CASE("an argument is updated also when another result is asked for") {
+    const Function f = compile("y[i] += x[i]; s := sum[i](y[i])");
+    const Array y = vector_of({1, 2});
+    CHECK(f(y, vector_of({10, 10})).item() == 23);
+    CHECK(str(y) == "[11, 12]");
+}
+
+TEST_CASE("an updated view changes only its own elements") {
+    const Array whole = Array::zeros(DType::f32, {3, 4});
+    const Function set = compile("a[i,j] = 1 + i + j");
+    (void)set(whole.slice(1, 1, 3));
+    CHECK(str(whole) ==
+          "[[0, 1, 2, 0],\n"
+          " [0, 2, 3, 0],\n"
+          " [0, 3, 4, 0]]");
+}
+
+TEST_CASE("an updated argument that overlaps another is an error and nothing is written") {
+    const Function shift = compile("y[i] += x[i]");
+    const Array whole = vector_of({1, 2, 3, 4});
+    const Array low = whole.slice(0, 0, 3);
+    const Array high = whole.slice(0, 1, 4);
+    CHECK(error_text([&] { (void)shift(low, high); }) ==
+          "range: argument `y` is updated and shares memory with argument `x`\n"
+          "  = hint: give a copy of `x`");
+    CHECK(str(whole) == "[1, 2, 3, 4]");
+}
+
+TEST_CASE("the same array may be read where it is written") {
+    const Function add = compile("y[i] += x[i]");
+    const Array a = vector_of({1, 2, 3});
+    (void)add(a, a);
+    CHECK(str(a) == "[2, 4, 6]");
+    const Function mix = compile("y[i] += x[j]*M[i,j]");
+    CHECK(error_text([&] {
+              (void)mix(a, a, Array::zeros(DType::f32, {3, 3}));
+          }).starts_with("range: argument `y` is updated and shares memory with argument `x`"));
+}
+
+TEST_CASE("wrong arguments are named") {
+    const Function linear = compile("Y[n,o] := W[o,k]*X[n,k] + bias[o]", "linear");
+    const Array A = Array::zeros(DType::f32, {2, 2});
+    const Array b = vector_of({1, 2});
+    CHECK(error_text([&] { (void)linear(A, A); }) ==
+          "name: 2 arguments given, 3 needed\n"
+          "  = hint: `linear` takes `W`, `X`, `bias`");
+    CHECK(error_text([&] { (void)linear({{"W", A}, {"X", A}, {"W", A}}); }) ==
+          "name: the argument `W` is given twice");
+    CHECK(error_text([&] {
+              (void)linear({{"W", A}, {"X", A}, {"bia", b}});
+          }).starts_with("name: the program has no argument `bia`"));
+    CHECK(error_text([&] {
+              (void)linear({{"W", A}, {"X", A}});
+          }).starts_with("name: the argument `bias` is missing"));
+    CHECK(error_text([&] {
+              (void)linear({{"W", A}, {"X", A}, {"bias", b}, {"k", 2}});
+          }).starts_with("name: `k` is an index"));
+    CHECK(error_text([&] { (void)linear(A, A, Array()); }) ==
+          "name: argument `bias` is an empty handle");
+    CHECK(error_text([&] { (void)linear(A, A, 2.0); }).starts_with("shape: `bias` "));
+    CHECK(error_text([&] { (void)linear(A, A, Array::zeros(DType::i8, {2})); }) ==
+          "type: argument `bias` has type i8, which is not supported yet\n"
+          "  = hint: convert it to f32 or f64");
+}
+
+TEST_CASE("a number cannot be updated") {
+    const Function f = compile("s[] += x[i]");
+    CHECK(error_text([&] { (void)f(1.0, vector_of({1})); }) ==
+          "type: argument `s` is updated, a plain number is given\n"
+          "  = hint: give an array of rank 0, as in Array::full(DType::f64, {}, 0)");
+}
+
+TEST_CASE("a gradient is a function that accepts the forward's arguments too") {
+    const Function linear = compile("Y[n,o] := W[o,k]*X[n,k] + b[o]", "linear");
+    const Function dW = linear.grad("W");
+    CHECK(str(dW) == "dW[o,k] := dY[n,o]*X[n,k]");
+    CHECK(dW.name() == "linear[0]");
+    const Array W = Array::zeros(DType::f32, {2, 2});
+    const Array X = Array::from<float>({1, 2}, {1, 2});
+    const Array dY = Array::from<float>({1, 10}, {1, 2});
+    CHECK(str(dW({{"W", W}, {"X", X}, {"b", vector_of({0, 0})}, {"dY", dY}})) ==
+          "[[ 1,  2],\n"
+          " [10, 20]]");
+    CHECK(error_text([&] { (void)linear.grad("V"); }) ==
+          "name: `linear` has no argument `V`\n"
+          "  = hint: `linear` takes `W`, `X`, `b`");
+}
+
+TEST_CASE("an empty function and a device that is not there are errors") {
+    CHECK(error_text([] { (void)Function()(1); }) ==
+          "name: an empty function is used\n"
+          "  = hint: make it with compile(\"...\")");
+    CHECK(error_text([] { (void)compile("y := x", "", Device::cuda); }) ==
+          "device: the device `cuda` is not supported yet\n"
+          "  = hint: cpu, or reference");
+}
+
+TEST_CASE("a function may be called and differentiated from many threads") {
+    const Function f = compile("y[i] := x[i]*x[i]");
+    std::vector<std::thread> threads;
+    std::vector<int> wrong(8, 0);
+    for (std::size_t t = 0; t < wrong.size(); ++t) {
+        threads.emplace_back([&f, &wrong, t] {
+            for (std::int64_t n = 1; n < 20; ++n) {
+                const Array x = Array::full(DType::f64, {n + static_cast<std::int64_t>(t)}, 3);
+                if (f(x).at({n - 1}) != 9) ++wrong[t];
+                if (f.grad("x")({{"x", x}, {"dy", x}}).at({0}) != 18) ++wrong[t];
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == std::vector<int>(8, 0));
+}
+
+}  // namespace
+}  // namespace ricci

@@ -1,0 +1,177 @@
+// tests/tools/commands_test.cpp – ricci grad, explain, check, bench, einsum, emit, info
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "runtime/array.h"
+#include "tests/runtime/temporary_folder.h"
+#include "tests/tools/command.h"
+
+namespace ricci::tests {
+namespace {
+
+const std::string linear = "Y[n,o] := W[o,k]*X[n,k] + b[o]";
+
+Outcome run(const std::vector<std::string>& words) {
+    const TemporaryFolder folder;
+    return ricci_command(folder.path().string(), words);
+}
+
+TEST_CASE("grad prints each gradient under its name") {
+    const Outcome outcome =
+        run({"grad", linear, "--wrt", "W,b", "W=2x3:zeros", "X=4x3:ones", "b=2:f32"});
+    CHECK(outcome.err.empty());
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out ==
+          "dW =\n"
+          "[[4, 4, 4],\n"
+          " [4, 4, 4]]\n"
+          "db =\n"
+          "[4, 4]\n");
+}
+
+TEST_CASE("grad takes cotangents and writes files") {
+    const TemporaryFolder folder;
+    save_npy(folder / "dy.npy", Array::from<float>({1, 10}, {1, 2}));
+    const Outcome outcome =
+        ricci_command(folder.path().string(), {"grad", linear, "--wrt", "W", "W=2x3", "X=1x3:ones",
+                                               "b=2:f32", "dY=dy.npy", "-o", "dW=dw.npy"});
+    CHECK(outcome.err.empty());
+    CHECK(outcome.status == 0);
+    CHECK(str(load_npy(folder / "dw.npy")) ==
+          "[[ 1,  1,  1],\n"
+          " [10, 10, 10]]");
+}
+
+TEST_CASE("a cotangent of an earlier output leaves the others zero") {
+    const std::string program = "a := x^2; b := 10*a";
+    CHECK(run({"grad", program, "--wrt", "x", "x=3"}).out == "60\n");
+    CHECK(run({"grad", program, "--wrt", "x", "x=3", "da=1"}).out == "6\n");
+    CHECK(run({"grad", program, "--wrt", "x", "x=3", "da=1", "db=1"}).out == "66\n");
+}
+
+TEST_CASE("grad names what is wrong") {
+    const Outcome outcome = run({"grad", linear, "--wrt", "V", "W=2x3", "X=4x3", "b=2:f32"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err == "name: `Y` has no argument `V`\n  = hint: `Y` takes `W`, `X`, `b`\n");
+    CHECK(run({"grad", linear, "W=2x3"}).status == 2);
+    CHECK(
+        run({"grad", linear, "--wrt", "W,b", "W=2x3", "X=4x3", "b=2:f32", "-o", "d.npy"}).status ==
+        2);
+    const Outcome shape =
+        run({"grad", linear, "--wrt", "W", "W=2x3", "X=4x3", "b=2:f32", "dY=3x2"});
+    CHECK(shape.status == 1);
+    CHECK(shape.err.starts_with("shape: "));
+}
+
+TEST_CASE("explain shows the explicit form and the gradients") {
+    const Outcome outcome = run({"explain", linear});
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out.find("# canonical of Y\n") != std::string::npos);
+    CHECK(outcome.out.find("sum[k](") != std::string::npos);
+    CHECK(outcome.out.find("# gradient of dW\ndW[o,k] := dY[n,o]*X[n,k]\n") != std::string::npos);
+    CHECK(outcome.out.find("# gradient of db\ndb[o] := dY[n,o]\n") != std::string::npos);
+}
+
+TEST_CASE("explain shows every stage that is asked for") {
+    const Outcome outcome = run({"explain", "y[i] := tanh(x[i])", "x=100:f32", "--wrt", "x",
+                                 "--stage", "ast,canonical,gradient,schedule,loops,llvm,asm"});
+    CHECK(outcome.status == 0);
+    for (const std::string stage : {"ast", "canonical", "schedule", "loops", "llvm", "asm"}) {
+        CAPTURE(stage);
+        CHECK(outcome.out.find("# " + stage + " of y\n") != std::string::npos);
+    }
+    CHECK(outcome.out.find("# gradient of dx\n") != std::string::npos);
+    CHECK(outcome.out.find("# loops of dx\n") != std::string::npos);
+    CHECK(outcome.out.find("define") != std::string::npos);
+    CHECK(run({"explain", linear, "--stage", "dance"}).status == 2);
+    CHECK(run({"explain", linear, "--stage", "ptx"}).status == 1);
+    CHECK(run({"explain", linear, "--stage", "loops"}).err.starts_with("name: the argument"));
+}
+
+TEST_CASE("check passes on programs of every kind") {
+    struct Case {
+        std::string program;
+        std::vector<std::string> arguments;
+    };
+    const std::vector<Case> cases = {
+        {linear, {"W=5x7", "X=3x7", "b=5:f32"}},
+        {"D[i,j] := (w[k,i] - x[k,j])^2", {"w=4x3", "x=4x5"}},
+        {"S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))",
+         {"X=4x6"}},
+        {"Y[n,d] := (X[n,d] - mean[c](X[n,c])) * g[d] / sqrt(mean[c]((X[n,c] - mean[e](X[n,e]))^2) "
+         "+ 1e-5) + b[d]",
+         {"X=3x8", "g=8:f32", "b=8:f32"}},
+        {"O[t] := A[t+k]*F[k]", {"A=12:f32", "F=3:f32"}},
+        {"O[y,x] := A[y+r,x+s]*F[r,s]", {"A=7x8", "F=3x2"}},
+        {"m[i] := max[k](A[i,k])", {"A=5x9"}},
+        {"y[i,j] := A[i,k]*B[k,l]*C[l,j]", {"A=3x4", "B=4x5", "C=5x2"}},
+        {"t := A[i,i]", {"A=6x6"}},
+        {"P[i,j] := A[i,k]*A[k,j]; Q[i,j] := P[i,k]*A[k,j]", {"A=4x4"}},
+        {"y[i] := a*x[i]^2 + c", {"a=2.5", "x=7:f64", "c=0.5"}},
+    };
+    for (const Case& test : cases) {
+        CAPTURE(test.program);
+        std::vector<std::string> words = {"check", test.program};
+        words.insert(words.end(), test.arguments.begin(), test.arguments.end());
+        const Outcome outcome = run(words);
+        CAPTURE(outcome.out);
+        CHECK(outcome.err.empty());
+        CHECK(outcome.status == 0);
+        CHECK(outcome.out.find("differences") != std::string::npos);
+        CHECK(outcome.out.find("WRONG") == std::string::npos);
+    }
+}
+
+TEST_CASE("bench prints a row for the program and each gradient") {
+    const Outcome outcome =
+        run({"bench", linear, "--grad", "W=16x32", "X=8x32", "b=16:f32", "--threads", "1"});
+    CHECK(outcome.err.empty());
+    CHECK(outcome.status == 0);
+    for (const std::string text :
+         {"\nY ", "\ndW ", "\ndX ", "\ndb ", "GFLOP/s", "limits on 1 thread"}) {
+        CAPTURE(text);
+        CHECK(outcome.out.find(text) != std::string::npos);
+    }
+}
+
+TEST_CASE("einsum follows numpy's notation") {
+    const TemporaryFolder folder;
+    save_npy(folder / "a.npy", Array::arange(DType::f64, {2, 3}));
+    save_npy(folder / "b.npy", Array::arange(DType::f64, {3, 2}));
+    const std::string place = folder.path().string();
+    CHECK(ricci_command(place, {"einsum", "ij,jk->ik", "a.npy", "b.npy"}).out ==
+          "[[10, 13],\n [28, 40]]\n");
+    CHECK(ricci_command(place, {"einsum", "ij,ji", "a.npy", "b.npy"}).out == "50\n");
+    CHECK(ricci_command(place, {"einsum", "...j->...", "a.npy", "-o", "c.npy"}).status == 0);
+    CHECK(str(load_npy(folder / "c.npy")) == "[ 3, 12]");
+    const Outcome wrong = ricci_command(place, {"einsum", "ij,ij", "a.npy", "b.npy"});
+    CHECK(wrong.status == 1);
+    CHECK(wrong.err ==
+          "shape: `i` has two extents, 2 and 3\n"
+          "  | ij,ij\n"
+          "  | ^  ~\n"
+          "  | |  3 here: dimension 0 of operand 1 [3, 2]\n"
+          "  | 2 here: dimension 0 of operand 0 [2, 3]\n");
+}
+
+TEST_CASE("emit says that it is not there yet") {
+    const Outcome outcome = run({"emit", linear, "--target", "cpp", "-o", "linear.cpp"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err ==
+          "device: emitting cpp is not supported yet\n"
+          "  = hint: ricci explain --stage loops,llvm,asm shows the code\n");
+}
+
+TEST_CASE("info shows version, machine, cache and environment") {
+    const Outcome outcome = run({"info"});
+    CHECK(outcome.status == 0);
+    for (const std::string text : {"ricci ", "devices", "kernel cache off", "RICCI_NUM_THREADS"}) {
+        CAPTURE(text);
+        CHECK(outcome.out.find(text) != std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace ricci::tests

@@ -1,0 +1,110 @@
+// tools/ricci/arguments.cpp – PROGRAM, NAME=SPEC and the options of execution
+#include "tools/ricci/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "base/text.h"
+#include "dsl/program.h"
+
+namespace ricci::tool {
+namespace {
+
+// The language's own limit is a mebibyte; a little more is read so that it is the one to complain.
+constexpr std::size_t max_file_bytes = (std::size_t{1} << 20) + 1;
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text(max_file_bytes, '\0');
+    if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (!file.is_open() || file.bad() || (file.fail() && !file.eof())) {
+        throw Error({.kind = ErrorKind::io,
+                     .message = format("cannot read `{}`: {}", path,
+                                       std::generic_category().message(errno))});
+    }
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    return text;
+}
+
+}  // namespace
+
+void add_program(CLI::App& app, CommonOptions& options) {
+    app.add_option("PROGRAM", options.program, "text of the program, or @file.ricci")->required();
+    app.add_option("NAME=SPEC", options.arguments,
+                   "arguments: a .npy file, a number, or 512x784[:dtype][:randn|rand|zeros|ones|"
+                   "arange|randint(lo,hi)[:seed]]; 784:f32 has one dimension");
+    app.add_option("--dtype", options.dtype, "type of arrays that name none (f32)");
+}
+
+void add_execution(CLI::App& app, CommonOptions& options) {
+    app.add_option("--device", options.device, "cpu, cuda or reference")
+        ->check(CLI::IsMember({"cpu", "cuda", "reference"}));
+    app.add_option("--threads", options.threads, "threads of a kernel")->check(CLI::Range(1, 1024));
+}
+
+NamedSpecs parse_arguments(const CommonOptions& options) {
+    const auto dtype = dtype_from_name(options.dtype);
+    if (!dtype || *dtype == DType::none)
+        throw UsageError{format("--dtype: there is no type `{}`", options.dtype)};
+    NamedSpecs specs;
+    for (const std::string& argument : options.arguments) {
+        const std::size_t equals = argument.find('=');
+        if (equals == 0 || equals == std::string::npos)
+            throw UsageError{format("`{}` is not of the form NAME=SPEC", argument)};
+        const std::string name = argument.substr(0, equals);
+        if (std::ranges::find(specs, name, &NamedSpecs::value_type::first) != specs.end()) {
+            throw Error({.kind = ErrorKind::name,
+                         .message = format("the argument `{}` is given twice", name)});
+        }
+        specs.emplace_back(name, parse_spec(argument.substr(equals + 1), *dtype));
+    }
+    return specs;
+}
+
+Program read_program(const std::string& program) {
+    if (!program.starts_with('@')) return parse_program(make_source(program));
+    const std::string path = program.substr(1);
+    return parse_program(make_source(read_file(path), path));
+}
+
+Function make_function(const CommonOptions& options) {
+    const Device device =
+        options.device.empty() ? default_device() : device_from_name(options.device);
+    return Function(read_program(options.program), {}, device);
+}
+
+void apply_threads(const CommonOptions& options) {
+    if (options.threads > 0) set_num_threads(options.threads);
+}
+
+Arguments make_arguments(const NamedSpecs& specs) {
+    Arguments arguments;
+    for (const auto& [name, spec] : specs) arguments.emplace_back(name, make_array(spec));
+    return arguments;
+}
+
+Signature make_signature(const NamedSpecs& specs) {
+    Signature signature;
+    for (const auto& [name, spec] : specs) signature.emplace(name, argument_spec(spec));
+    return signature;
+}
+
+std::vector<std::string> split_names(const std::string& list) {
+    std::vector<std::string> names;
+    std::istringstream stream(list);
+    for (std::string name; std::getline(stream, name, ',');)
+        if (!name.empty()) names.push_back(name);
+    return names;
+}
+
+std::vector<std::string> argument_names(const Program& program) {
+    std::vector<std::string> names;
+    for (const TensorId id : program.arguments) names.push_back(program.at(id).name);
+    return names;
+}
+
+}  // namespace ricci::tool

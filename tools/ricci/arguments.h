@@ -1,0 +1,59 @@
+// tools/ricci/arguments.h – what the subcommands have in common: PROGRAM, NAME=SPEC, options
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsl/bound.h"
+
+#include "ricci/ricci.h"
+#include "tools/ricci/spec.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ricci::tool {
+
+/// The words of a command line, as CLI11 leaves them.
+struct CommonOptions {
+    std::string program;
+    std::vector<std::string> arguments;
+    std::string device;
+    std::string dtype = "f32";
+    int threads = 0;
+};
+
+/// Adds `PROGRAM [NAME=SPEC]... --dtype`, and `--device --threads` where something runs.
+void add_program(CLI::App& app, CommonOptions& options);
+void add_execution(CLI::App& app, CommonOptions& options);
+
+/// The words cannot be understood: exit status 2.
+struct UsageError {
+    std::string message;
+};
+
+/// Specs by name, in the order given.
+using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
+
+/// Splits `NAME=SPEC`. Throws: UsageError when there is no `=`, and what parse_spec throws; `name`
+/// for a name given twice.
+[[nodiscard]] NamedSpecs parse_arguments(const CommonOptions& options);
+/// The text of PROGRAM, or of the file that `@file.ricci` names, checked.
+/// Throws: `io`, and what parse_program throws.
+[[nodiscard]] Program read_program(const std::string& program);
+[[nodiscard]] Function make_function(const CommonOptions& options);
+/// Applies `--threads`.
+void apply_threads(const CommonOptions& options);
+
+[[nodiscard]] Arguments make_arguments(const NamedSpecs& specs);
+[[nodiscard]] Signature make_signature(const NamedSpecs& specs);
+/// `A,B` as names.
+[[nodiscard]] std::vector<std::string> split_names(const std::string& list);
+
+/// The names of a program's arguments, in order.
+[[nodiscard]] std::vector<std::string> argument_names(const Program& program);
+
+}  // namespace ricci::tool

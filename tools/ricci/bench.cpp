@@ -1,0 +1,189 @@
+// tools/ricci/bench.cpp – ricci bench: how fast a program runs and compiles
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+
+#include "base/text.h"
+#include "codegen/cpu/compile.h"
+#include "codegen/plan.h"
+#include "dsl/canonical.h"
+#include "runtime/function_state.h"
+
+#include "tools/ricci/arguments.h"
+#include "tools/ricci/commands.h"
+#include "tools/ricci/gradients.h"
+#include "tools/ricci/limits.h"
+#include "tools/ricci/work.h"
+
+namespace ricci::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double sample_seconds = 0.05;
+constexpr int sample_count = 9;
+
+struct Options {
+    CommonOptions common;
+    bool has_gradients = false;
+};
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+struct Times {
+    double median = 0;
+    double least = 0;
+};
+
+/// Samples of at least `sample_seconds` each, of as many runs as that takes.
+Times measure(const std::function<void()>& run) {
+    run();  // compiles
+    const auto begin = Clock::now();
+    run();
+    const double once = std::max(seconds_since(begin), 1e-9);
+    const auto runs = static_cast<int>(std::clamp(sample_seconds / once, 1.0, 1e6));
+    std::vector<double> samples;
+    for (int s = 0; s < sample_count; ++s) {
+        const auto start = Clock::now();
+        for (int i = 0; i < runs; ++i) run();
+        samples.push_back(seconds_since(start) / runs);
+    }
+    std::ranges::sort(samples);
+    return {.median = samples[samples.size() / 2], .least = samples.front()};
+}
+
+/// Seconds from checked program to machine code without any cache, and of its parts.
+struct CompileTimes {
+    double plan = 0;  ///< canonical form, binding, planning
+    double code = 0;  ///< LLVM
+};
+
+CompileTimes measure_compile(const Program& program, const Signature& signature) {
+    const Target target = codegen::cpu::host_target();
+    std::vector<CompileTimes> samples;
+    for (int i = 0; i < 3; ++i) {
+        const auto begin = Clock::now();
+        const BoundProgram bound = ricci::bind(canonicalise(program), signature);
+        const codegen::Plan plan = codegen::plan(bound, target);
+        CompileTimes times{.plan = seconds_since(begin)};
+        const auto middle = Clock::now();
+        const codegen::cpu::Module module(codegen::cpu::compile(plan.nests, target));
+        times.code = seconds_since(middle);
+        samples.push_back(times);
+    }
+    std::ranges::sort(samples, {}, [](const CompileTimes& t) { return t.plan + t.code; });
+    return samples[1];
+}
+
+std::string time_text(double seconds) {
+    if (seconds < 1e-3) return format("{:.2f} us", seconds * 1e6);
+    if (seconds < 1) return format("{:.3f} ms", seconds * 1e3);
+    return format("{:.3f} s", seconds);
+}
+
+/// One row: a function, its times, its rates, its shares of the machine's limits.
+class Row {
+  public:
+    Row(std::string name, const Function& function, const Arguments& arguments)
+        : name_(std::move(name)) {
+        Signature signature;
+        for (const auto& [argument, array] : arguments)
+            if (function.program().argument(argument))
+                signature.emplace(argument, runtime::spec_of(array, array.rank() == 0));
+        const BoundProgram bound = ricci::bind(canonicalise(function.program()), signature);
+        work_ = work_of(bound);
+        dtype_ = bound.at(bound.outputs.front()).dtype;
+        times_ = measure([&] { (void)function(arguments); });
+        if (function.device() == Device::cpu)
+            compile_ = measure_compile(function.program(), signature);
+    }
+
+    static std::string head() {
+        return format("{:<12} {:>11} {:>11} {:>9} {:>8} {:>7} {:>7} {:>12} {:>12}\n", "program",
+                      "median", "least", "GFLOP/s", "GB/s", "% FMA", "% copy", "plan", "compile");
+    }
+    [[nodiscard]] std::string text(const Limits& limits) const {
+        const double flops = work_.operations / times_.median;
+        const double bytes = work_.bytes / times_.median;
+        return format("{:<12} {:>11} {:>11} {:>9.2f} {:>8.2f} {:>7.1f} {:>7.1f} {:>12} {:>12}\n",
+                      name_, time_text(times_.median), time_text(times_.least), flops * 1e-9,
+                      bytes * 1e-9, 100 * flops / limits.flops,
+                      100 * bytes / limits.bytes_per_second, time_text(compile_.plan),
+                      time_text(compile_.code));
+    }
+    [[nodiscard]] DType dtype() const { return dtype_; }
+    [[nodiscard]] double median_seconds() const { return times_.median; }
+
+  private:
+    std::string name_;
+    Work work_;
+    Times times_;
+    CompileTimes compile_;
+    DType dtype_ = DType::f32;
+};
+
+int run(const Options& options) {
+    const NamedSpecs specs = parse_arguments(options.common);
+    apply_threads(options.common);
+    const Function function = make_function(options.common);
+    const Arguments arguments = make_arguments(specs);
+    const Program& program = function.program();
+    // What runs first is checked first: an error shows before anything is measured.
+    std::vector<Gradient> gradients;
+    if (options.has_gradients) {
+        std::vector<std::string> wrt;
+        for (const auto& [name, array] : arguments)
+            if (is_floating(array.dtype()) && !array.is_weak() && program.argument(name))
+                wrt.push_back(name);
+        gradients = make_gradients(function, wrt, arguments);
+    }
+    Arguments forward;
+    for (const auto& [name, array] : arguments)
+        if (program.argument(name) || gradients.empty()) forward.emplace_back(name, array);
+    std::vector<Row> rows;
+    rows.emplace_back(program.at(program.result()).name, function, forward);
+    for (const Gradient& gradient : gradients)
+        rows.emplace_back(gradient.name, gradient.function, gradient.arguments);
+
+    const Limits limits = measure_limits(rows.front().dtype(), num_threads());
+    std::string text = Row::head();
+    double backward = 0;
+    for (const Row& row : rows) {
+        text += row.text(limits);
+        backward += row.median_seconds();
+    }
+    backward -= rows.front().median_seconds();
+    if (!gradients.empty())
+        text += format("gradients together: {:.2f} times the forward\n",
+                       backward / rows.front().median_seconds());
+    text += format(
+        "limits on {}: {:.1f} GFLOP/s of {} multiply-adds, {:.2f} GB/s of copies "
+        "(loops in C++, same run)\n",
+        plural(static_cast<std::size_t>(num_threads()), "thread"), limits.flops * 1e-9,
+        name(rows.front().dtype()), limits.bytes_per_second * 1e-9);
+    std::cout << text << std::flush;
+    return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Command& chosen) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("bench", "Measure a program and its gradients");
+    add_program(*command, options->common);
+    add_execution(*command, options->common);
+    command->add_flag("--grad", options->has_gradients, "also every gradient");
+    command->footer(
+        R"help(Operations are counted from the equations, bytes are arguments and outputs once; `plan` and
+`compile` are the times from program to machine code without any cache.
+Examples:
+  ricci bench "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=1024x784 X=1024x784 b=1024:f32 --grad
+  ricci bench "y[i] := 2*x[i] + 1" x=8:f32 --threads 1)help");
+    command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace ricci::tool

@@ -1,0 +1,73 @@
+// tools/ricci/einsum.cpp – ricci einsum: numpy's notation over .npy files
+#include "dsl/einsum.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/text.h"
+
+#include "tools/ricci/arguments.h"
+#include "tools/ricci/commands.h"
+#include "tools/ricci/outputs.h"
+
+namespace ricci::tool {
+namespace {
+
+struct Options {
+    CommonOptions common;
+    std::string text;
+    std::vector<std::string> operands;
+    std::vector<std::string> outputs;
+};
+
+int run(const Options& options) {
+    const std::vector<OutputRequest> requests = parse_outputs(options.outputs);
+    for (const OutputRequest& request : requests)
+        if (!request.name.empty())
+            throw UsageError{"-o takes one FILE.npy: the result has no name"};
+    apply_threads(options.common);
+    const auto dtype = dtype_from_name(options.common.dtype);
+    if (!dtype || *dtype == DType::none)
+        throw UsageError{format("--dtype: there is no type `{}`", options.common.dtype)};
+    std::vector<Array> arrays;
+    std::vector<Shape> shapes;
+    for (const std::string& operand : options.operands) {
+        arrays.push_back(make_array(parse_spec(operand, *dtype)));
+        shapes.push_back(arrays.back().shape());
+    }
+    const Einsum einsum = translate_einsum(make_source(options.text), shapes);
+    Arguments arguments;
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+        arguments.emplace_back(einsum.operands[i], arrays[i]);
+    const Device device =
+        options.common.device.empty() ? default_device() : device_from_name(options.common.device);
+    const Function function = compile(einsum.program, "einsum", device);
+    NamedResults results(std::max<std::size_t>(requests.size(), 1),
+                         {"result", function(arguments)});
+    if (requests.empty())
+        print_results(results);
+    else
+        write_files(requests, results);
+    return 0;
+}
+
+}  // namespace
+
+void add_einsum(CLI::App& app, Command& chosen) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("einsum", "numpy's einsum over .npy files");
+    command->add_option("SUBSCRIPTS", options->text, "as in \"ij,jk->ik\"")->required();
+    command->add_option("OPERANDS", options->operands, "one SPEC (such as A.npy) for each operand")
+        ->required();
+    command->add_option("--dtype", options->common.dtype, "type of arrays that name none (f32)");
+    add_execution(*command, options->common);
+    command->add_option("-o,--output", options->outputs, "FILE.npy for the result")
+        ->allow_extra_args(false);
+    command->footer(R"help(Examples:
+  ricci einsum "ij,jk->ik" A.npy B.npy -o C.npy
+  ricci einsum "...ij->...ji" X.npy
+  ricci einsum ii A.npy)help");
+    command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace ricci::tool

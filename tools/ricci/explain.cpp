@@ -1,0 +1,222 @@
+// tools/ricci/explain.cpp – ricci explain: a program at every stage of its way to machine code
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "base/dump.h"
+#include "base/text.h"
+#include "codegen/cpu/compile.h"
+#include "codegen/plan.h"
+#include "dsl/ast.h"
+#include "dsl/canonical.h"
+#include "dsl/parser.h"
+#include "grad/gradient.h"
+
+#include "tools/ricci/arguments.h"
+#include "tools/ricci/commands.h"
+
+namespace ricci::tool {
+namespace {
+
+struct Options {
+    CommonOptions common;
+    std::string wrt;
+    std::string stages;
+};
+
+std::vector<Stage> parse_stages(const std::string& list) {
+    std::vector<Stage> stages;
+    for (const std::string& word : split_names(list)) {
+        const auto stage = stage_from_name(word);
+        if (!stage || *stage == Stage::tokens)
+            throw UsageError{format("--stage: there is no stage `{}`", word)};
+        stages.push_back(*stage);
+    }
+    return stages;
+}
+
+bool is_compiled_stage(Stage stage) { return stage >= Stage::bound; }
+
+/// A program to explain: the user's, or a gradient of it.
+struct Subject {
+    std::string name;
+    Program program;
+};
+
+std::string heading(Stage stage, const std::string& subject) {
+    return format("# {} of {}\n", name(stage), subject);
+}
+
+/// Every reduction and range of each equation, in full.
+std::string explicit_text(const Program& program) {
+    std::string text;
+    for (const Equation& equation : program.equations) text += str(program, equation) + "\n";
+    return text;
+}
+
+/// One stage that is made from a plan.
+std::string planned_text(Stage stage, const BoundProgram& bound, const codegen::Plan& plan,
+                         const Target& target) {
+    std::string text;
+    if (stage == Stage::bound) text = str(bound);
+    if (stage == Stage::plan) text = str(plan);
+    if (stage == Stage::schedule)
+        for (const codegen::Schedule& schedule : plan.schedules) text += str(schedule);
+    if (stage == Stage::loops)
+        for (const codegen::Nest& nest : plan.nests) text += str(nest);
+    if (stage == Stage::llvm) text = codegen::cpu::emit_text(plan.nests, target);
+    if (stage == Stage::assembly) text = codegen::cpu::emit_assembly(plan.nests, target);
+    if (!text.ends_with('\n')) text += '\n';
+    return text;
+}
+
+/// The shapes that a gradient is bound to: the forward's arguments it needs, and cotangents with
+/// the shape of their outputs.
+Signature signature_for(const Program& program, const Signature& given, const Program& forward) {
+    Signature signature;
+    const BoundProgram bound = ricci::bind(canonicalise(forward), given);
+    for (const std::string& name : argument_names(program)) {
+        const auto known = given.find(name);
+        if (known != given.end()) {
+            signature.emplace(name, known->second);
+        } else if (!forward.argument(name)) {
+            const BoundTensor& result = bound.at(bound.outputs.front());
+            ArgumentSpec cotangent;
+            cotangent.dtype = result.dtype;
+            cotangent.shape = result.shape;
+            signature.emplace(name, cotangent);
+        }
+    }
+    return signature;
+}
+
+void require_supported(const std::vector<Stage>& stages, const Options& options) {
+    for (const Stage stage : stages) {
+        if (stage != Stage::cuda && stage != Stage::ptx) continue;
+        throw Error({.kind = ErrorKind::device,
+                     .message = format("the stage `{}` is not supported yet", name(stage)),
+                     .hint = "ast, canonical, gradient, schedule, loops, llvm or asm"});
+    }
+    if (options.common.device == "cuda") {
+        throw Error({.kind = ErrorKind::device,
+                     .message = "the device `cuda` is not supported yet",
+                     .hint = "--device cpu"});
+    }
+}
+
+/// Everything about one program that stages are made from.
+class Explanation {
+  public:
+    Explanation(const Options& options, std::vector<Stage> stages)
+        : stages_(std::move(stages)),
+          program_(read_program(options.common.program)),
+          given_(make_signature(parse_arguments(options.common))),
+          wrt_(split_names(options.wrt)) {
+        // Shapes are checked whenever they are given, whatever is shown.
+        if (!given_.empty()) (void)ricci::bind(canonicalise(program_), given_);
+        if (stages_.empty()) {
+            stages_ = {Stage::canonical, Stage::gradient};
+            if (!given_.empty()) stages_.push_back(Stage::schedule);
+        }
+        make_gradients();
+    }
+
+    std::string text() {
+        std::string text;
+        for (const Stage stage : stages_)
+            if (!is_compiled_stage(stage)) text += symbolic_text(stage);
+        if (std::ranges::none_of(stages_, is_compiled_stage)) return text;
+        text += compiled_text({result_name(), program_}, given_);
+        if (wrt_.empty()) return text;
+        for (const Subject& gradient : gradients_)
+            text += compiled_text(gradient, signature_for(gradient.program, given_, program_));
+        return text;
+    }
+
+  private:
+    [[nodiscard]] const std::string& result_name() const {
+        return program_.at(program_.result()).name;
+    }
+
+    /// Those asked for, or all where the stage is shown without a choice.
+    void make_gradients() {
+        const bool is_shown = std::ranges::find(stages_, Stage::gradient) != stages_.end();
+        const bool is_all = wrt_.empty() && is_shown;
+        for (const std::string& argument : is_all ? argument_names(program_) : wrt_) {
+            try {
+                Program gradient = grad::gradient(program_, argument);
+                const std::string name = gradient.at(gradient.result()).name;
+                gradients_.push_back({name, std::move(gradient)});
+            } catch (const Error& error) {
+                // Asked for by name it is an error; among all it is said in its place.
+                if (!is_all || error.kind() != ErrorKind::gradient) throw;
+                skipped_ +=
+                    format("# no gradient for {}: {}\n", argument, error.diagnosis().message);
+            }
+        }
+    }
+
+    [[nodiscard]] std::string symbolic_text(Stage stage) const {
+        if (stage == Stage::ast)
+            return heading(stage, result_name()) + str(ast::parse(program_.source)) + "\n";
+        if (stage == Stage::program) return heading(stage, result_name()) + str(program_) + "\n";
+        if (stage == Stage::canonical)
+            return heading(stage, result_name()) + explicit_text(canonicalise(program_));
+        std::string text;
+        for (const Subject& gradient : gradients_)
+            text += heading(stage, gradient.name) + str(gradient.program) + "\n";
+        return text + skipped_;
+    }
+
+    [[nodiscard]] std::string compiled_text(const Subject& subject,
+                                            const Signature& signature) const {
+        const Target target = codegen::cpu::host_target();
+        const BoundProgram bound = ricci::bind(canonicalise(subject.program), signature);
+        const codegen::Plan plan = codegen::plan(bound, target);
+        std::string text;
+        for (const Stage stage : stages_) {
+            if (!is_compiled_stage(stage)) continue;
+            text += heading(stage, subject.name) + planned_text(stage, bound, plan, target);
+        }
+        return text;
+    }
+
+    std::vector<Stage> stages_;
+    Program program_;
+    Signature given_;
+    std::vector<std::string> wrt_;
+    std::vector<Subject> gradients_;
+    std::string skipped_;
+};
+
+int run(const Options& options) {
+    std::vector<Stage> stages = parse_stages(options.stages);
+    require_supported(stages, options);
+    const std::string text = Explanation(options, std::move(stages)).text();
+    std::cout << text << std::flush;
+    return 0;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Command& chosen) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command =
+        app.add_subcommand("explain", "Show how a program is understood and compiled");
+    add_program(*command, options->common);
+    command->add_option("--wrt", options->wrt, "gradients to show (all), as in A,B");
+    command->add_option(
+        "--stage", options->stages,
+        "some of ast,canonical,gradient,bound,plan,schedule,loops,llvm,asm,cuda,ptx");
+    command->add_option("--device", options->common.device, "cpu or cuda")
+        ->check(CLI::IsMember({"cpu", "cuda", "reference"}));
+    command->footer(R"help(Stages from `bound` on need the arguments' shapes.
+Examples:
+  ricci explain "Y[n,o] := W[o,k]*X[n,k] + b[o]"
+  ricci explain "D[i,j] := (w[k,i] - x[k,j])^2" w=784x64 x=784x64 --stage schedule,loops
+  ricci explain "y[i] := tanh(x[i])" x=1000:f32 --wrt x --stage asm)help");
+    command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace ricci::tool

@@ -1,0 +1,123 @@
+// tools/ricci/finite_differences.cpp – gradients against differences of function values
+#include "tools/ricci/finite_differences.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace ricci::tool {
+namespace {
+
+/// `sum(cotangent * result)` as a function of one element of one argument.
+class Directional {
+  public:
+    Directional(const Function& function, const Arguments& arguments, const std::string& wrt,
+                const Array& cotangent)
+        : function_(function), arguments_(arguments), cotangent_(cotangent.contiguous()) {
+        for (std::size_t i = 0; i < arguments_.size(); ++i)
+            if (arguments_[i].first == wrt) position_ = i;
+        base_ = arguments_[position_].second.copy();
+    }
+
+    [[nodiscard]] double element(std::size_t i) const { return base_.span<double>()[i]; }
+
+    [[nodiscard]] double at(std::size_t i, double value) const {
+        Arguments moved;
+        // Copies: the function may update its arguments.
+        for (const auto& [name, array] : arguments_)
+            moved.emplace_back(name, array.is_weak() ? array : array.copy());
+        moved[position_].second = base_.copy();
+        moved[position_].second.span<double>()[i] = value;
+        const Array result = function_(moved).to(DType::f64);
+        const auto values = result.span<double>();
+        const auto weights = cotangent_.span<double>();
+        double sum = 0;
+        double lost = 0;  // compensated: the differences below are small
+        for (std::size_t k = 0; k < values.size(); ++k) {
+            const double term = values[k] * weights[k] - lost;
+            const double next = sum + term;
+            lost = (next - sum) - term;
+            sum = next;
+        }
+        return sum;
+    }
+
+  private:
+    const Function& function_;
+    const Arguments& arguments_;
+    Array cotangent_;
+    std::size_t position_ = 0;
+    Array base_;
+};
+
+/// What differences say about one element.
+struct Estimate {
+    double derivative = 0;
+    double uncertainty = 0;
+    double low = 0;  ///< of the two sides, for kinks
+    double high = 0;
+};
+
+Estimate estimate(const Directional& sum, std::size_t i, double value_error) {
+    const double x = sum.element(i);
+    // The step that balances truncation (h^2) and rounding (eps / h).
+    const double h = std::cbrt(2.2e-16) * std::max(1.0, std::abs(x));
+    const auto central = [&](double step) {
+        const double up = x + step;
+        const double down = x - step;
+        return (sum.at(i, up) - sum.at(i, down)) / (up - down);
+    };
+    const double here = sum.at(i, x);
+    const double left = (here - sum.at(i, x - h)) / h;
+    const double right = (sum.at(i, x + h) - here) / h;
+    const double coarse = central(h);
+    const double fine = central(h / 2);
+    Estimate result;
+    result.derivative = (4 * fine - coarse) / 3;
+    result.uncertainty = 8 * value_error / h + 4 * std::abs(fine - coarse);
+    result.low = std::min(left, right) - 8 * value_error / h;
+    result.high = std::max(left, right) + 8 * value_error / h;
+    return result;
+}
+
+}  // namespace
+
+DifferenceResult compare_with_differences(const Function& function, const Arguments& arguments,
+                                          const std::string& wrt, const Array& cotangent,
+                                          const Array& gradient, double value_error,
+                                          std::size_t max_elements) {
+    const Directional sum(function, arguments, wrt, cotangent);
+    const Array ours = gradient.contiguous();
+    const auto values = ours.span<double>();
+    DifferenceResult result;
+    const std::size_t count = std::min(values.size(), max_elements);
+    for (std::size_t n = 0; n < count; ++n) {
+        const std::size_t i = n * values.size() / count;
+        const Estimate expected = estimate(sum, i, value_error);
+        const double scale = std::max(std::abs(values[i]), std::abs(expected.derivative));
+        const double error = std::abs(values[i] - expected.derivative);
+        const double allowed = expected.uncertainty + 1e-12 * scale;
+        // An uncertainty as large as the values themselves decides nothing.
+        if (!std::isfinite(expected.derivative) || !std::isfinite(allowed) ||
+            (allowed > 0.1 * scale && allowed > 1e-3)) {
+            ++result.skipped;
+            continue;
+        }
+        ++result.compared;
+        const bool is_kink = expected.high - expected.low > 100 * allowed &&
+                             expected.high - expected.low > 1e-3 * scale;
+        const bool agrees = error <= allowed ||
+                            (is_kink && values[i] >= expected.low && values[i] <= expected.high);
+        if (error > result.largest_error && !(is_kink && agrees)) {
+            result.largest_error = error;
+            result.allowed = allowed;
+        }
+        if (agrees || !result.failure.empty()) continue;
+        result.failure = format("element {} of {}: gradient {:.10g}, differences {:.10g} +- {:.2g}",
+                                i, wrt, values[i], expected.derivative, allowed);
+    }
+    return result;
+}
+
+}  // namespace ricci::tool

@@ -1,0 +1,80 @@
+// tools/ricci/grad.cpp – ricci grad: evaluate gradients of a program
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/text.h"
+
+#include "tools/ricci/arguments.h"
+#include "tools/ricci/commands.h"
+#include "tools/ricci/gradients.h"
+#include "tools/ricci/outputs.h"
+
+namespace ricci::tool {
+namespace {
+
+struct Options {
+    CommonOptions common;
+    std::string wrt;
+    std::vector<std::string> outputs;
+};
+
+/// Where the gradient that `-o` asks for stands among those computed.
+std::size_t find_gradient(const std::vector<Gradient>& gradients, const std::string& name) {
+    std::vector<std::string> names;
+    for (const Gradient& gradient : gradients) names.push_back(gradient.name);
+    if (name.empty() && names.size() == 1) return 0;
+    const auto found = std::ranges::find(names, name);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    if (name.empty())
+        throw UsageError{format("-o FILE.npy: {} are asked for, name them as in -o {}=FILE.npy",
+                                plural(names.size(), "gradient"), names.front())};
+    throw Error({.kind = ErrorKind::name,
+                 .message = format("there is no output `{}`", name),
+                 .hint = format("the gradients are `{}`", join(names, "`, `"))});
+}
+
+int run(const Options& options) {
+    const std::vector<OutputRequest> requests = parse_outputs(options.outputs);
+    const NamedSpecs specs = parse_arguments(options.common);
+    const std::vector<std::string> wrt = split_names(options.wrt);
+    if (wrt.empty()) throw UsageError{"--wrt names no argument"};
+    apply_threads(options.common);
+    const Function function = make_function(options.common);
+    const std::vector<Gradient> gradients = make_gradients(function, wrt, make_arguments(specs));
+    std::vector<std::size_t> asked;
+    for (const OutputRequest& request : requests)
+        asked.push_back(find_gradient(gradients, request.name));
+    if (requests.empty())
+        for (std::size_t i = 0; i < gradients.size(); ++i) asked.push_back(i);
+    NamedResults results;
+    for (const std::size_t i : asked)
+        results.emplace_back(gradients[i].name, gradients[i].function(gradients[i].arguments));
+    if (requests.empty())
+        print_results(results);
+    else
+        write_files(requests, results);
+    return 0;
+}
+
+}  // namespace
+
+void add_grad(CLI::App& app, Command& chosen) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("grad", "Evaluate gradients of a program");
+    add_program(*command, options->common);
+    add_execution(*command, options->common);
+    command->add_option("--wrt", options->wrt, "arguments, as in A,B")->required();
+    command
+        ->add_option("-o,--output", options->outputs,
+                     "FILE.npy for a single gradient, dA=FILE.npy for one of several")
+        ->allow_extra_args(false);
+    command->footer(
+        R"help(The cotangent of an output Y is given as dY=SPEC. Without any, that of the result is ones.
+Examples:
+  ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W,X W=2x3 X=4x3
+  ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W W=2x3 X=4x3 dY=dy.npy -o dW=dw.npy)help");
+    command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace ricci::tool

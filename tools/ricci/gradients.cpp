@@ -1,0 +1,88 @@
+// tools/ricci/gradients.cpp – cotangents by name, and ones where none are given
+#include "tools/ricci/gradients.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "dsl/bound.h"
+#include "dsl/canonical.h"
+
+#include "tools/ricci/arguments.h"
+
+namespace ricci::tool {
+namespace {
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+/// The output whose cotangent has that name (`dY`, or `dY_` where `dY` is taken), if any.
+std::optional<std::string> output_of_cotangent(const Program& program, std::string name) {
+    while (name.size() > 1 && name.ends_with('_')) name.pop_back();
+    if (!name.starts_with('d') || !program.output(name.substr(1))) return std::nullopt;
+    return name.substr(1);
+}
+
+/// Ones with the shape and type of the program's result.
+Array ones_of_result(const Program& program, const Arguments& arguments) {
+    Signature signature;
+    for (const auto& [name, array] : arguments) {
+        ArgumentSpec spec;
+        spec.dtype = array.dtype();
+        spec.shape = array.shape();
+        spec.strides = array.strides();
+        spec.is_weak = array.is_weak();
+        if (array.rank() == 0) {
+            const double value = array.item();
+            if (array.dtype() == DType::i64)
+                spec.value = static_cast<std::int64_t>(value);
+            else
+                spec.value = value;
+        }
+        signature.emplace(name, std::move(spec));
+    }
+    const BoundProgram bound = ricci::bind(canonicalise(program), signature);
+    const BoundTensor& result = bound.at(bound.outputs.front());
+    return Array::full(result.dtype, result.shape, 1);
+}
+
+}  // namespace
+
+std::vector<Gradient> make_gradients(const Function& function, const std::vector<std::string>& wrt,
+                                     const Arguments& given) {
+    const Program& program = function.program();
+    const std::vector<std::string> forward = argument_names(program);
+    Arguments arguments;
+    Arguments cotangents;
+    std::vector<std::string> outputs;
+    for (const auto& [name, array] : given) {
+        const auto output = output_of_cotangent(program, name);
+        if (contains(forward, name) || !output) {
+            arguments.emplace_back(name, array);
+        } else {
+            cotangents.emplace_back(name, array);
+            outputs.push_back(*output);
+        }
+    }
+    std::optional<Array> ones;
+    if (cotangents.empty()) ones = ones_of_result(program, arguments);
+    std::vector<Gradient> gradients;
+    for (const std::string& argument : wrt) {
+        Gradient gradient;
+        gradient.argument = argument;
+        gradient.function = function.grad(argument, outputs);
+        const Program& derived = gradient.function.program();
+        gradient.name = derived.at(derived.result()).name;
+        gradient.arguments = arguments;
+        const std::vector<std::string> needed = argument_names(derived);
+        for (const auto& [name, array] : cotangents)
+            if (contains(needed, name)) gradient.arguments.emplace_back(name, array);
+        // What is neither the forward's nor given is the cotangent of the result.
+        for (const std::string& name : needed)
+            if (ones && !contains(forward, name)) gradient.arguments.emplace_back(name, *ones);
+        gradients.push_back(std::move(gradient));
+    }
+    return gradients;
+}
+
+}  // namespace ricci::tool

@@ -1,0 +1,64 @@
+// tools/ricci/info.cpp – ricci info: version, machine, cache, environment
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "base/env.h"
+#include "base/text.h"
+#include "codegen/cpu/compile.h"
+
+#include "ricci/ricci.h"
+#include "tools/ricci/commands.h"
+
+namespace ricci::tool {
+namespace {
+
+std::string cache_text() {
+    const auto directory = env::cache_directory();
+    if (!directory) return "off";
+    std::uintmax_t bytes = 0;
+    std::size_t entries = 0;
+    std::error_code missing;
+    for (const auto& file : std::filesystem::directory_iterator(*directory, missing)) {
+        if (file.path().extension() != ".kernel") continue;
+        ++entries;
+        bytes += file.file_size(missing);
+    }
+    return format("{}: {}, {} KiB of at most {} MiB", *directory, plural(entries, "plan"),
+                  bytes / 1024, env::cache_size_bytes() >> 20);
+}
+
+int run() {
+    const Target target = codegen::cpu::host_target();
+    std::string text = format("ricci {}\n", RICCI_VERSION);
+    text += format("devices      cpu ({}), reference; cuda is not supported yet\n", str(target));
+    text += format("processor    {}, {} bytes of L1, {} of L2 cache\n", target.cpu, target.l1_bytes,
+                   target.l2_bytes);
+    text += format("threads      {}\n", num_threads());
+    text += format("compiler     {}\n", codegen::cpu::compiler_version());
+    text += format("kernel cache {}\n", cache_text());
+    text += "types        f32 f64 (arrays), i64 bool (index values, comparisons)\n";
+    text += "\nEnvironment:\n";
+    std::size_t width = 0;
+    for (const env::Variable& variable : env::all_variables())
+        width = std::max(width, variable.name.size());
+    for (const env::Variable& variable : env::all_variables()) {
+        const auto value = env::text(variable.name);
+        text +=
+            format("  {:<{}}  {} ({})\n", variable.name, width, variable.meaning,
+                   value ? format("now `{}`", *value) : format("not set: {}", variable.fallback));
+    }
+    std::cout << text << std::flush;
+    return 0;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Command& chosen) {
+    CLI::App* command = app.add_subcommand("info", "Version, machine, cache, environment");
+    command->footer("Example:\n  ricci info");
+    command->callback([&chosen] { chosen = [] { return run(); }; });
+}
+
+}  // namespace ricci::tool

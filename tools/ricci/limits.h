@@ -1,0 +1,18 @@
+// tools/ricci/limits.h – what this machine can do at most, measured by loops that do nothing else
+#pragma once
+
+#include "base/dtype.h"
+
+namespace ricci::tool {
+
+/// Rates of the machine on some threads.
+struct Limits {
+    double flops = 0;             ///< floating operations a second in fused multiply-adds
+    double bytes_per_second = 0;  ///< read and written, copying arrays beyond the caches
+};
+
+/// Plain C++ over GCC's vector types, compiled for every width of vectors and chosen at run time.
+/// Cost: about 0.2 s.
+[[nodiscard]] Limits measure_limits(DType dtype, int threads);
+
+}  // namespace ricci::tool

@@ -1,0 +1,62 @@
+// tools/ricci/work.cpp – counting operations and bytes
+#include "tools/ricci/work.h"
+
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "dsl/walk.h"
+
+namespace ricci::tool {
+namespace {
+
+/// The points of a box of indices.
+double points(const BoundProgram& program, const std::vector<IndexId>& indices) {
+    double count = 1;
+    for (const IndexId index : indices) count *= static_cast<double>(program.at(index).extent());
+    return count;
+}
+
+/// Operations on floating values in one evaluation. A subtraction, `add(a, neg(b))`, is one.
+double operations(Expr value) {
+    double count = 0;
+    for (const Expr e : postorder({value})) {
+        const auto* apply = std::get_if<Apply>(&e->term);
+        if (apply == nullptr || !is_floating(e->dtype) || apply->op == Op::neg) continue;
+        const bool is_chain = apply->op == Op::add || apply->op == Op::mul;
+        count += is_chain ? static_cast<double>(apply->args.size()) - 1 : 1;
+    }
+    return count;
+}
+
+double bytes_of(const BoundTensor& tensor) {
+    double count = static_cast<double>(size_bytes(tensor.dtype));
+    for (const std::int64_t extent : tensor.shape) count *= static_cast<double>(extent);
+    return count;
+}
+
+}  // namespace
+
+Work work_of(const BoundProgram& program) {
+    Work work;
+    std::vector<TensorId> read;
+    for (const BoundEquation& equation : program.equations) {
+        double each = operations(equation.value);
+        double domain = points(program, equation.indices);
+        if (equation.reduction) {
+            domain *= points(program, equation.reduction->indices);
+            each += 1;
+        } else if (equation.op != Assign::define && equation.op != Assign::set) {
+            each += 1;
+        }
+        work.operations += each * domain;
+        for (const TensorId tensor : tensors_read(equation.value))
+            if (std::ranges::find(read, tensor) == read.end()) read.push_back(tensor);
+    }
+    for (const TensorId argument : program.arguments)
+        if (std::ranges::find(read, argument) != read.end())
+            work.bytes += bytes_of(program.at(argument));
+    for (const TensorId output : program.outputs) work.bytes += bytes_of(program.at(output));
+    return work;
+}
+
+}  // namespace ricci::tool
