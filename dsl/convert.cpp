@@ -77,6 +77,13 @@ void Converter::fail(ErrorKind kind, std::string message, Span span, std::string
                  .hint = std::move(hint)});
 }
 
+/// Functions of the user depend on their parameters alone.
+void Converter::refuse_in_def(const std::string& what, Span span) const {
+    if (open_.empty() || !symbols_.def(open_.back())) return;
+    fail(ErrorKind::name, format("the function `{}` reads {}", open_.back(), what), span,
+         "pass it as an argument");
+}
+
 Expr Converter::value(const ast::ExprPtr& e) { return convert(e); }
 
 Expr Converter::subscript(const ast::ExprPtr& e, TensorId tensor, int dimension) {
@@ -110,7 +117,16 @@ Expr Converter::subscript(const ast::ExprPtr& e, TensorId tensor, int dimension)
 
 Expr Converter::bound(const ast::ExprPtr& e) {
     const Scoped in_bound(in_bound_, true);
-    return convert(e);
+    const Expr result = convert(e);
+    // A local may have been converted before, outside of any bound.
+    const bool is_constant = free_indices(result).empty() && !contains(result, [](Expr node) {
+                                 const auto* read = std::get_if<Access>(&node->term);
+                                 return read && !read->at.empty();
+                             });
+    if (!is_constant)
+        fail(ErrorKind::range, "the bound of a range depends on elements or indices", e->span,
+             "bounds are made of literals, sizes and scalars");
+    return result;
 }
 
 IndexId Converter::bind_target(const std::string& name, Span span) {
@@ -255,6 +271,7 @@ Expr Converter::name(const ast::Name& n, Span span) {
             return context_.index(provisional(n.name, span));
         }
     }
+    refuse_in_def(format("the scalar `{}`", n.name), span);
     return context_.access(symbols_.tensor(n.name), {});
 }
 
@@ -303,9 +320,7 @@ Expr Converter::access(const ast::Access& a, Span span) {
     if (in_bound_)
         fail(ErrorKind::range, "the bound of a range reads an array", span,
              "bounds are made of literals, sizes and scalars");
-    if (!open_.empty() && symbols_.def(open_.back()))
-        fail(ErrorKind::name, format("the function `{}` reads an array", open_.back()), span,
-             "pass the element as an argument");
+    refuse_in_def(format("an element of `{}`", a.name), span);
     if (a.at.size() > max_rank)
         fail(ErrorKind::limit,
              format("{} subscripts; at most {} are allowed", a.at.size(), max_rank), span);
@@ -330,14 +345,19 @@ Expr Converter::size(const ast::Call& c, Span span) {
     if (c.args.size() != 2 || !array)
         fail(ErrorKind::syntax, "`size` takes an array's name and a dimension", span,
              "write `size(A, 0)`");
+    refuse_in_def(format("the size of `{}`", array->name), span);
+    const auto* sign = std::get_if<ast::Unary>(&c.args[1].value->node);
+    const ast::Expr& digits = sign && sign->op == Op::neg ? *sign->a : *c.args[1].value;
+    const auto* literal = std::get_if<ast::Number>(&digits.node);
+    const Expr written = literal ? number(*literal, digits.span) : context_.literal(false);
+    const auto* dimension = std::get_if<std::int64_t>(&std::get<Literal>(written->term).value);
+    if (!dimension)
+        fail(ErrorKind::syntax, "the dimension of `size` is a literal", c.args[1].value->span,
+             format("write `size({}, 0)`", array->name));
     const TensorId id = symbols_.tensor(array->name);
-    const Expr dimension = convert(c.args[1].value);
-    const auto* literal = std::get_if<Literal>(&dimension->term);
-    const auto* number = literal ? std::get_if<std::int64_t>(&literal->value) : nullptr;
-    if (!number)
-        fail(ErrorKind::syntax, "the dimension of `size` is a literal", c.args[1].value->span);
     Tensor& tensor = program_.tensors[position(id)];
-    std::int64_t d = *number;
+    const std::int64_t asked = &digits == c.args[1].value.get() ? *dimension : -*dimension;
+    std::int64_t d = asked;
     if (tensor.rank < 0) {
         // Only measured so far: any rank that has the dimension will do.
         if (d < 0 || d >= static_cast<std::int64_t>(max_rank))
@@ -351,7 +371,7 @@ Expr Converter::size(const ast::Call& c, Span span) {
     if (d < 0 || d >= tensor.rank)
         fail(ErrorKind::shape,
              format("`{}` has {}, and no dimension {}", array->name,
-                    plural(static_cast<std::size_t>(tensor.rank), "dimension"), *number),
+                    plural(static_cast<std::size_t>(tensor.rank), "dimension"), asked),
              span);
     return tensor.shape[std::size_t(d)];
 }

@@ -60,6 +60,7 @@ class Converter {
     [[noreturn]] void fail(ErrorKind kind, std::string message, Span span,
                            std::string hint = {}) const;
     [[noreturn]] void unknown_function(const ast::Call& c) const;
+    void refuse_in_def(const std::string& what, Span span) const;
     [[noreturn]] void wrong_arity(const ast::Call& c, std::string wanted) const;
 
     Program& program_;

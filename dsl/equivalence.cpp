@@ -169,7 +169,7 @@ class EquationComparison {
             return std::ranges::all_of(free_indices(pair.b),
                                        [&](IndexId index) { return correspondence_.knows(index); });
         };
-        std::ranges::stable_partition(arithmetic_, is_ready);
+        std::ranges::partition(arithmetic_, is_ready);
         for (const Pair& pair : arithmetic_) {
             while (!is_ready(pair))
                 if (!pair_by_name(pair)) return false;

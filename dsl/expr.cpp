@@ -120,6 +120,7 @@ std::optional<double> real_value(Expr e) {
 struct Context::Table {
     std::deque<Node> nodes;
     std::unordered_multimap<std::uint64_t, const Node*> by_hash;
+    std::size_t operands = 0;  ///< of all operations
 };
 
 Context::Context() : table_(std::make_unique<Table>()) {}
@@ -132,7 +133,9 @@ Expr Context::intern(Term term, DType dtype) {
     const auto [begin, end] = table_->by_hash.equal_range(hash);
     for (auto it = begin; it != end; ++it)
         if (it->second->dtype == dtype && same(it->second->term, term)) return Expr(it->second);
-    if (table_->nodes.size() >= max_nodes)
+    const auto* const apply = std::get_if<Apply>(&term);
+    if (apply != nullptr) table_->operands += apply->args.size();
+    if (table_->nodes.size() >= max_nodes || table_->operands > max_operands)
         throw Error({.kind = ErrorKind::limit,
                      .message = format("the program has more than {} distinct terms", max_nodes),
                      .hint = "split the program into several"});

@@ -82,8 +82,8 @@ using Term = std::variant<Literal, IndexValue, Size, Access, Apply, Reduce, Cast
 
 struct Node {
     Term term;
-    DType dtype;         ///< `none` in a program that is not bound
-    std::uint32_t id;    ///< order of creation in its context: operands come first
+    DType dtype;       ///< `none` in a program that is not bound
+    std::uint32_t id;  ///< order of creation in its context: operands come first
     std::uint64_t hash;
 };
 
@@ -99,7 +99,7 @@ class Context {
     Context& operator=(const Context&) = delete;
 
     /// The one node of that term and dtype. Makes no change to the term.
-    /// Throws: `limit` past `max_nodes` distinct nodes.
+    /// Throws: `limit` past `max_nodes` distinct nodes or `max_operands` operands of theirs.
     Expr intern(Term term, DType dtype = DType::none);
 
     // The following build with light, always valid clean-up: sums and products are flattened, zeros
@@ -125,6 +125,8 @@ class Context {
     [[nodiscard]] std::size_t size() const noexcept;
 
     static constexpr std::size_t max_nodes = 4'000'000;
+    /// Sums and products are flattened: `x*x` inlined into itself doubles at each step.
+    static constexpr std::size_t max_operands = 16'000'000;
 
   private:
     struct Table;

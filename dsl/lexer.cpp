@@ -150,8 +150,7 @@ class Lexer {
             (word == "max" || word == "min") && peek(bytes) == '=' && peek(bytes + 1) != '=';
         if (is_update) return take(TokenKind::assign, bytes + 1);
         if (word == "_") return take(TokenKind::symbol, bytes);
-        const bool is_keyword = std::ranges::find(keywords, word) != keywords.end();
-        take(is_keyword ? TokenKind::keyword : TokenKind::name, bytes);
+        take(is_keyword(word) ? TokenKind::keyword : TokenKind::name, bytes);
     }
     void scalar_name() {
         std::size_t bytes = 2;
@@ -283,6 +282,10 @@ std::vector<Token> lex(const SourcePtr& source) {
                                        source->text.size(), max_source_bytes),
                      .hint = "split the program"});
     return Lexer(source).run();
+}
+
+bool is_keyword(std::string_view word) noexcept {
+    return std::ranges::find(keywords, word) != keywords.end();
 }
 
 bool is_constant_name(std::string_view name) noexcept {

@@ -36,6 +36,8 @@ inline constexpr std::size_t max_source_bytes = std::size_t{1} << 20;
 /// of range.
 [[nodiscard]] std::vector<Token> lex(const SourcePtr& source);
 
+/// Whether the word is a keyword: `in`, `where`, `def`, `end`.
+[[nodiscard]] bool is_keyword(std::string_view word) noexcept;
 /// Whether the name is a constant: `inf`, `nan`, `pi`, `true`, `false`.
 [[nodiscard]] bool is_constant_name(std::string_view name) noexcept;
 

@@ -159,6 +159,11 @@ ExprPtr ExprParser::primary() {
     const bool is_end = tokens_.is("end");
     if (!is_end && !tokens_.is(TokenKind::scalar_name)) expected_operand();
     const Token token = tokens_.take();
+    const bool is_reserved = is_keyword(token.text) || is_constant_name(token.text) ||
+                             reducer_from_name(token.text).has_value();
+    if (!is_end && is_reserved)
+        tokens_.fail(format("`{}` is reserved and cannot name a scalar", token.text), token.span,
+                     format("choose another name, such as `${}_`", token.text), ErrorKind::name);
     return make(Name{std::string(token.text), !is_end}, token.span);
 }
 

@@ -164,7 +164,12 @@ TermPrinter::Printed TermPrinter::access(const Access& term, Place place) {
         return {is_scalar ? "$" + tensor : tensor + "[]"};
     }
     std::vector<std::string> at;
-    for (Expr e : term.at) at.push_back(of(e, Place::subscript).text);
+    for (Expr e : term.at) {
+        const std::string& text = of(e, Place::subscript).text;
+        // A negative literal alone would count from the end.
+        const bool counts_from_end = is_literal(e) && text.starts_with('-');
+        at.push_back(counts_from_end ? "0" + text : text);
+    }
     return {format("{}[{}]", tensor, join(at, ","))};
 }
 

@@ -236,6 +236,12 @@ TEST_CASE("reserved words cannot be names") {
               .starts_with("name: `inf` is a constant and cannot name an index\n"));
     CHECK(error_of("def sum(x) = x").starts_with("name: `sum` is a reducer and cannot name a f"));
     CHECK(error_of("Y := 1 where true = 2").starts_with("name: `true` is a constant and cannot"));
+    CHECK(error_of("Y := $inf") ==
+          "name: `inf` is reserved and cannot name a scalar\n"
+          "  | Y := $inf\n"
+          "  |      ^^^^\n"
+          "  = hint: choose another name, such as `$inf_`");
+    CHECK(error_of("Y := A[$end]").starts_with("name: `end` is reserved and cannot name a scalar"));
     CHECK(error_of("$c := 2") ==
           "syntax: `$c` is a scalar argument and cannot name an array\n"
           "  | $c := 2\n"

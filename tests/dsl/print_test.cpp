@@ -89,6 +89,7 @@ TEST_CASE("index arithmetic and subscripts have no blanks") {
           "Y[i] := x[$s*i+1]*s where i in 0:3");
     CHECK(printed("Y[i] := sum[k | k - 1 >= i](A[k]) where i in 0:size(A, 0) - 1") ==
           "Y[i] := sum[k | k-1 >= i](A[k]) where i in 0:size(A,0)-1");
+    CHECK(printed("Y[i] := A[i,0-3] + A[i,-3]") == "Y[i] := A[i,0-3] + A[i,size(A,1)-3]");
     CHECK(value("fma(a[i], 2, hypot(b[i], 1))") == "fma(a[i], 2, hypot(b[i], 1))");
 }
 
