@@ -46,6 +46,20 @@ class Needs {
     std::vector<bool> needed_;
 };
 
+/// Gives an argument its own sizes where its shape is that of tensors no longer there.
+void declare_alone(Program& program, TensorId id, const Needs& needs) {
+    Tensor& tensor = program.tensors[position(id)];
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+        const bool is_known = !contains(tensor.shape[d], [&](Expr e) {
+            const auto* size = std::get_if<Size>(&e->term);
+            const auto* scalar = std::get_if<Access>(&e->term);
+            return (size != nullptr && !needs.contain(size->tensor)) ||
+                   (scalar != nullptr && !needs.contain(scalar->tensor));
+        });
+        if (!is_known) tensor.shape[d] = program.context->size(id, static_cast<int>(d));
+    }
+}
+
 /// Whether the requirement speaks of the program's arguments alone.
 bool can_be_checked(const Program& program, const Requirement& requirement, const Needs& needs) {
     Needs mentioned(program);
@@ -80,6 +94,7 @@ Program without_unused(Program program) {
     std::reverse(kept.begin(), kept.end());
     program.equations = std::move(kept);
     std::erase_if(program.arguments, [&](TensorId id) { return !needs.contain(id); });
+    for (const TensorId id : program.arguments) declare_alone(program, id, needs);
     std::erase_if(program.requirements, [&](const Requirement& requirement) {
         return !can_be_checked(program, requirement, needs);
     });

@@ -1,0 +1,106 @@
+// tests/grad/gather_test.cpp – scattered reads of every affine form, gathered
+#include "grad/gather.h"
+
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "tests/grad/numeric.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+Array numbers(Shape shape) { return uniform(std::move(shape), -2, 2, 5); }
+
+}  // namespace
+
+TEST_CASE("plain subscripts are renamed") {
+    check_gradients("Y[i,j] := A[j,i]*B[j]", {{"A", numbers({3, 4})}, {"B", numbers({3})}});
+}
+
+TEST_CASE("a subscript with a unit coefficient eliminates its index") {
+    check_gradients("O[y] := A[y+r]*F[r]", {{"A", numbers({9})}, {"F", numbers({3})}});
+    check_gradients("O[y] := A[2*y+r]*F[r]", {{"A", numbers({11})}, {"F", numbers({4})}});
+    check_gradients("O[y+_] := A[y+2*r+1]*F[r]", {{"A", numbers({11})}, {"F", numbers({3})}});
+    check_gradients("O[i,k] := A[i-k+2]*B[i]*C[k]",
+                    {{"A", numbers({9})}, {"B", numbers({6})}, {"C", numbers({3})}});
+    check_gradients("C[i,j] := A[i+j]*B[i,j]", {{"A", numbers({7})}, {"B", numbers({3, 5})}});
+}
+
+TEST_CASE("strides and dilations from 1 to 6 leave nothing out and count nothing twice") {
+    for (int stride = 1; stride <= 6; ++stride) {
+        for (int dilation = 1; dilation <= 6; ++dilation) {
+            check_gradients(format("O[y] := A[{}*y+{}*r]*F[r]", stride, dilation),
+                            {{"A", numbers({29})}, {"F", numbers({3})}}, {"A"});
+        }
+    }
+}
+
+TEST_CASE("a shift alone keeps its index in a sum that checks the range") {
+    check_gradients("Y[i] := A[i+1] - A[i]", {{"A", numbers({6})}});
+    check_gradients("Y[i,j] := A[i+1,j+2]*A[i,j]", {{"A", numbers({5, 6})}});
+    check_gradients("Y[i] := A[2*i+1]", {{"A", numbers({8})}});
+    check_gradients("Y[i] := A[-i+3] where i in 0:3", {{"A", numbers({5})}});
+}
+
+TEST_CASE("repeated and literal subscripts become conditions") {
+    check_gradients("s := A[i,i]", {{"A", numbers({4, 4})}});
+    check_gradients("Y[i] := A[i,i,0]*A[0,i,2]", {{"A", numbers({4, 4, 3})}});
+    check_gradients("Y[i] := A[i,-1]", {{"A", numbers({4, 3})}});
+    check_gradients("D[i,i] := a[i]", {{"a", numbers({3})}});
+}
+
+TEST_CASE("ranges that do not cover the array leave zeros") {
+    check_gradients("Y[i+_] := A[i]^2 where i in 2:5", {{"A", numbers({7})}});
+    check_gradients("s := sum[i in 1:3](A[i]*B[i])", {{"A", numbers({5})}, {"B", numbers({5})}});
+}
+
+TEST_CASE("conditions of reducers restrict the gradient") {
+    check_gradients("Y[i] := sum[k | k <= i](A[i,k])", {{"A", numbers({4, 4})}});
+    check_gradients("Y[i] := sum[k | k <= i](A[i-k]*B[k]) where i in 0:5",
+                    {{"A", numbers({5})}, {"B", numbers({5})}});
+    check_gradients("Y[i] := sum[k | A[k] > 0](A[k]*B[i])",
+                    {{"A", numbers({5})}, {"B", numbers({2})}});
+    check_gradients("Y[i] := k <= i ? A[i,k]*B[k] : 0",
+                    {{"A", numbers({4, 4})}, {"B", numbers({4})}});
+}
+
+TEST_CASE("quotients and remainders") {
+    check_gradients("Y[i] := A[i//3]*B[i]", {{"A", numbers({4})}, {"B", numbers({12})}});
+    check_gradients("Y[i] := A[i%3]*B[i]", {{"A", numbers({3})}, {"B", numbers({8})}});
+    check_gradients("Y[i] := A[i//2,i%2] where i in 0:6", {{"A", numbers({3, 2})}});
+}
+
+TEST_CASE("random affine reads agree with differences") {
+    std::mt19937 random(3);
+    const auto coefficient = [&](int least, int most) {
+        return least + int(random() % unsigned(most - least + 1));
+    };
+    int compared = 0;
+    for (int round = 0; round < 60; ++round) {
+        // Two subscripts of three indices, moved so that they stay inside.
+        std::string at;
+        Shape shape;
+        for (int d = 0; d < 2; ++d) {
+            int low = 0;
+            int high = 0;
+            std::string text;
+            for (const char* index : {"i", "j", "k"}) {
+                const int c = random() % 2 == 0 ? 0 : coefficient(-3, 3);
+                text += format("{}*{} + ", c, index);
+                low += c < 0 ? 2 * c : 0;
+                high += c > 0 ? 2 * c : 0;
+            }
+            at += format("{}{}{}", d == 0 ? "" : ",", text, -low);
+            shape.push_back(high - low + 1 + coefficient(0, 1));
+        }
+        check_gradients(
+            format("Y[i,j] := sum[k](A[{}]*B[k,j,i]) where i in 0:3, j in 0:3, k in 0:3", at),
+            {{"A", numbers(shape)}, {"B", numbers({3, 3, 3})}});
+        ++compared;
+    }
+    CHECK(compared == 60);
+}
