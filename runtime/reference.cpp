@@ -78,6 +78,13 @@ class Evaluator {
     void evaluate(const BoundEquation& equation);
     [[nodiscard]] Scalar reduce(const Reduction& reduction, Expr body, Terms& condition,
                                 Terms& terms);
+    [[nodiscard]] static bool gives_position(const Reduction& reduction) {
+        return reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
+    }
+    /// Positions are i64 whatever the type of the values compared.
+    [[nodiscard]] static DType result_type(const Reduction& reduction) {
+        return gives_position(reduction) ? DType::i64 : reduction.accumulator;
+    }
     void store(const BoundEquation& equation, std::size_t at, Scalar value);
     template <class Body>
     void for_each_point(const std::vector<IndexId>& indices, std::size_t depth, const Body& body);
@@ -145,7 +152,7 @@ void Evaluator::evaluate(const BoundEquation& equation) {
         Scalar value;
         if (reduction) {
             value = convert_to(target.dtype, reduce(*reduction, equation.value, condition, body),
-                               reduction->accumulator);
+                               result_type(*reduction));
         } else {
             compute(body);
             value = convert_to(target.dtype, body[equation.value], equation.value->dtype);
@@ -155,9 +162,8 @@ void Evaluator::evaluate(const BoundEquation& equation) {
 }
 
 Scalar Evaluator::reduce(const Reduction& reduction, Expr body, Terms& condition, Terms& terms) {
-    Accumulator accumulator(reduction.reducer, reduction.accumulator, body->dtype, with_bounds_);
-    const bool is_position =
-        reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
+    Accumulator accumulator(reduction.reducer, result_type(reduction), body->dtype, with_bounds_);
+    const bool is_position = gives_position(reduction);
     bool is_doubtful = false;
     for_each_point(reduction.indices, 0, [&] {
         if (reduction.condition) {
