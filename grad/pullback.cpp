@@ -59,6 +59,24 @@ class ActiveNodes {
     throw Error(std::move(diagnosis));
 }
 
+/// Of `y = a/b`, where an array holds y: the cotangent of a's operands with `(d/b)*a` written as
+/// `d*y`. So softmax's gradient reads its output and computes no exponential again.
+Expr with_saved_quotient(Context& context, Expr cotangent, const Apply& quotient, Expr saved) {
+    return rewrite(context, cotangent, [&](Expr e) {
+        if (!is_apply(e, Op::mul)) return e;
+        std::vector<Expr> factors = std::get<Apply>(e->term).args;
+        const auto numerator = std::find(factors.begin(), factors.end(), quotient.args[0]);
+        const auto share = std::find_if(factors.begin(), factors.end(), [&](Expr factor) {
+            return is_apply(factor, Op::div) &&
+                   std::get<Apply>(factor->term).args[1] == quotient.args[1];
+        });
+        if (numerator == factors.end() || share == factors.end()) return e;
+        *numerator = saved;
+        *share = std::get<Apply>((*share)->term).args[0];
+        return context.apply(Op::mul, std::move(factors), e->dtype);
+    });
+}
+
 }  // namespace
 
 bool depends_on(Expr term, const Active& active) { return ActiveNodes(term, active).contain(term); }
@@ -69,6 +87,8 @@ std::vector<ReadCotangent> pull_back(const Program& program, const Differentiate
     const ActiveNodes nodes(what.term, active);
     ExprMap<Cotangent> cotangents{{what.term, upstream}};
     std::vector<ReadCotangent> reads;
+    const Apply* quotient =
+        is_apply(what.term, Op::div) && what.saved ? std::get_if<Apply>(&what.term->term) : nullptr;
     for (auto node = nodes.in_order().rbegin(); node != nodes.in_order().rend(); ++node) {
         const auto found = cotangents.find(*node);
         if (found == cotangents.end()) continue;
@@ -86,7 +106,11 @@ std::vector<ReadCotangent> pull_back(const Program& program, const Differentiate
         const Expr y = *node == what.term && what.saved ? what.saved : *node;
         for (std::size_t n = 0; n < apply->args.size(); ++n) {
             if (!nodes.contain(apply->args[n])) continue;
-            give(apply->args[n], pull_back(context, {.apply = *apply, .y = y, .d = d}, n));
+            Cotangent share = pull_back(context, {.apply = *apply, .y = y, .d = d}, n);
+            if (quotient != nullptr && *node == quotient->args[0] && share.value) {
+                share.value = with_saved_quotient(context, share.value, *quotient, what.saved);
+            }
+            give(apply->args[n], share);
         }
     }
     std::reverse(reads.begin(), reads.end());

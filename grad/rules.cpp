@@ -91,11 +91,13 @@ P pull_extremum(S s) {
     return {wins, (mine == other).choose(0.5 * s.d(), s.d())};
 }
 
+/// min(max(x, lower), upper): where the bounds are crossed, the upper one holds.
 P pull_clamp(S s) {
     const Formula lower = s.arg(1);
     const Formula upper = s.arg(2);
     if (s.operand == 0) return {s.x() >= lower && s.x() <= upper, s.d()};
-    return s.operand == 1 ? P(s.x() < lower, s.d()) : P(s.x() > upper, s.d());
+    if (s.operand == 1) return {s.x() < lower && lower <= upper, s.d()};
+    return {s.x() > upper || lower > upper, s.d()};
 }
 
 P pull_leaky_relu(S s) {

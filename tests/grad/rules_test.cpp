@@ -36,6 +36,11 @@ Arrays sample(const OpInfo& op, std::size_t arity) {
     return arrays;
 }
 
+/// Functions of complex numbers, which are not supported yet.
+bool is_of_complex(Op op) {
+    return op == Op::real || op == Op::imag || op == Op::conj || op == Op::angle;
+}
+
 /// `1.0*op` is a number where `op` is a bool.
 std::string as_number(const OpInfo& op, std::string text) {
     if (op.type != TypeRule::boolean) return text;
@@ -45,17 +50,18 @@ std::string as_number(const OpInfo& op, std::string text) {
 }  // namespace
 
 TEST_CASE("every operation with a derivative agrees with central differences") {
-    std::size_t smooth = 0;
+    std::size_t compared = 0;
     for (const OpInfo& op : all_ops()) {
         CAPTURE(op.name);
         if (grad::dependence(op.op) == grad::Dependence::unknown) continue;
-        ++smooth;
+        if (is_of_complex(op.op)) continue;
+        ++compared;
         const auto most = std::size_t(op.max_arity < 0 ? 3 : op.max_arity);
         for (auto arity = std::size_t(op.min_arity); arity <= most; ++arity) {
             check_gradients(as_number(op, text_of(op, arity)), sample(op, arity));
         }
     }
-    CHECK(smooth + 1 == all_ops().size());
+    CHECK(compared == all_ops().size() - 5);  // digamma, and functions of complex numbers
 }
 
 TEST_CASE("a derivative that the language lacks is an error that names the operation") {
