@@ -78,9 +78,11 @@ class StatementPrinter {
         name_indices(names_, program_, equation_.indices, terms);
         std::vector<IndexId> in_where = equation_.indices;
         for (Expr e : left_to_convention()) {
-            const auto& indices = std::get<Reduce>(e->term).indices;
+            const auto& [reducer, indices, condition, body] = std::get<Reduce>(e->term);
             names_.transparent.insert(e->id);
-            in_where.insert(in_where.end(), indices.begin(), indices.end());
+            // In reading order, which is the order the convention gives them.
+            for (IndexId index : free_indices(body))
+                if (std::ranges::find(indices, index) != indices.end()) in_where.push_back(index);
         }
         for (Expr e : postorder({equation_.value})) mark_ranges(e);
         return format("{} {} {}{}", target(), name(equation_.op), term_.print(equation_.value),
