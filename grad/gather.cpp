@@ -159,9 +159,12 @@ class Inversion {
     }
 
     bool is_safe_without_condition() const {
-        std::vector<Expr> roots{relation_.d.value};
-        if (relation_.d.guard) roots.push_back(relation_.d.guard);
-        const std::vector<Expr> nodes = postorder(roots);
+        return is_safe(relation_.d.value) && (!relation_.d.guard || is_safe(relation_.d.guard));
+    }
+
+    /// Whether every access in the term is in bounds whatever conditions hold.
+    bool is_safe(Expr term) const {
+        const std::vector<Expr> nodes = postorder({term});
         return std::all_of(nodes.begin(), nodes.end(), [&](Expr e) {
             const auto* access = std::get_if<Access>(&e->term);
             if (access == nullptr) return true;
@@ -214,26 +217,33 @@ class Inversion {
         if (summed.empty()) {
             value = to_expr(context_, where(context_, condition, d));
         } else {
-            move_affine_guards(d, condition);
+            sort_conditions(d.guard, condition);
             value = sum_over(summed, condition, to_expr(context_, d));
         }
         return {.indices = targets_, .value = simplify(program_, value, {.is_derivative = true})};
     }
 
     /// Conjuncts of the guard that are affine in indices restrict the sum, and so become bounds of
-    /// loops.
-    void move_affine_guards(Cotangent& d, Expr& condition) const {
-        Expr guard;
-        for (const Expr part : conjuncts(d.guard)) {
+    /// loops. Conjuncts of the condition that read arrays at places which only the others keep in
+    /// bounds become part of the guard.
+    void sort_conditions(Expr& guard, Expr& condition) const {
+        Expr outer;
+        Expr inner;
+        for (const Expr part : conjuncts(condition)) {
+            Expr& place = is_safe(part) ? outer : inner;
+            place = context_.logical_and(place, part);
+        }
+        for (const Expr part : conjuncts(guard)) {
             const auto* comparison = std::get_if<Apply>(&part->term);
             const bool is_ordering = comparison != nullptr && comparison->args.size() == 2 &&
                                      info(comparison->op).precedence == Precedence::comparison &&
                                      comparison->op != Op::ne && is_affine(comparison->args[0]) &&
                                      is_affine(comparison->args[1]);
-            Expr& place = is_ordering ? condition : guard;
+            Expr& place = is_ordering ? outer : inner;
             place = context_.logical_and(place, part);
         }
-        d.guard = guard;
+        condition = outer;
+        guard = inner;
     }
 
     static bool is_affine(Expr e) {

@@ -68,6 +68,11 @@ TEST_CASE("conditions of reducers restrict the gradient") {
                     {{"A", numbers({4, 4})}, {"B", numbers({4})}});
 }
 
+TEST_CASE("a condition on data stands inside the bounds that it needs") {
+    check_gradients("Y[i] := sum[k,l | D[k] > 0](A[k+2*l]*B[i])",
+                    {{"A", numbers({9})}, {"B", numbers({2})}, {"D", numbers({5})}});
+}
+
 TEST_CASE("quotients and remainders") {
     check_gradients("Y[i] := A[i//3]*B[i]", {{"A", numbers({4})}, {"B", numbers({12})}});
     check_gradients("Y[i] := A[i%3]*B[i]", {{"A", numbers({3})}, {"B", numbers({8})}});

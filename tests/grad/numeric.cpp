@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -21,6 +22,16 @@ double inner_product(const Array& a, const Array& b) {
     double total = 0;
     for (std::size_t n = 0; n < values(a).size(); ++n) total += values(a)[n] * values(b)[n];
     return total;
+}
+
+/// The largest difference; infinite between arrays of different shapes.
+double distance(const Array& a, const Array& b) {
+    if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
+    double largest = 0;
+    for (std::size_t n = 0; n < values(a).size(); ++n) {
+        largest = std::max(largest, std::abs(values(a)[n] - values(b)[n]));
+    }
+    return largest;
 }
 
 double magnitude(const Array& a, const Array& b) {
@@ -84,6 +95,8 @@ void check_gradients(const std::string& text, const Arrays& arguments,
         CAPTURE(str(program));
         const Array gradient = evaluate(program, all).begin()->second;
         REQUIRE(gradient.shape() == arguments.at(name).shape());
+        const Array parsed = evaluate(parse_program(str(program)), all).begin()->second;
+        CHECK_MESSAGE(distance(parsed, gradient) <= 1e-12, "the printed gradient means another");
         Arrays moved = arguments;
         moved[name] = arguments.at(name).copy();
         for (std::size_t n = 0; n < values(gradient).size(); ++n) {

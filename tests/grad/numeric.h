@@ -22,7 +22,7 @@ using Arrays = std::map<std::string, Array>;
                               const std::vector<std::string>& outputs = {});
 
 /// Checks, for every argument of the program, that its gradient program agrees with central
-/// differences of `sum(dY * Y)` for a random dY.
+/// differences of `sum(dY * Y)` for a random dY, and that what it prints as means the same.
 void check_gradients(const std::string& text, const Arrays& arguments);
 /// The same for some of the arguments.
 void check_gradients(const std::string& text, const Arrays& arguments,
