@@ -56,7 +56,9 @@ class Differences {
     /// Fails the case when the gradient of the argument is wrong.
     Outcome check(std::size_t argument);
 
-    [[nodiscard]] const BoundProgram& forward() const { return forward_; }
+    [[nodiscard]] std::size_t arguments() const { return arguments_.size(); }
+    /// Whether the result is of a floating type: counts and sums of indices have no gradients.
+    [[nodiscard]] bool has_gradients() const { return value_.dtype() == DType::f64; }
 
   private:
     [[nodiscard]] double slope(std::size_t argument, const Array& direction, double h,
@@ -141,7 +143,8 @@ TEST_CASE("gradients agree with central differences") {
     std::size_t without = 0;
     for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
         Differences differences(random, program);
-        for (std::size_t n = 0; n < differences.forward().arguments.size(); ++n) {
+        if (!differences.has_gradients()) return;
+        for (std::size_t n = 0; n < differences.arguments(); ++n) {
             const auto outcome = differences.check(n);
             agreed += outcome == Differences::Outcome::agrees ? 1U : 0U;
             kinks += outcome == Differences::Outcome::kink ? 1U : 0U;

@@ -1,0 +1,100 @@
+// tests/property/compiled_test.cpp – compiled programs and gradients against the reference
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "grad/gradient.h"
+#include "runtime/function.h"
+#include "tests/property/sample.h"
+#include "tests/support/compare.h"
+
+namespace ricci::tests {
+namespace {
+
+/// The outputs of a program by compiled code against the reference evaluator's.
+Comparison compiled(const Program& program, const Signature& signature, std::uint64_t seed) {
+    std::vector<std::string> outputs;
+    for (TensorId id : program.outputs) outputs.push_back(program.at(id).name);
+    const BoundProgram bound = ricci::bind(program, signature, outputs);
+    const std::vector<Array> values = random_arguments(bound, seed);
+    const auto estimates = runtime::evaluate_with_bounds(bound, values);
+
+    Arguments arguments;  // copies: statements may update them in place
+    for (std::size_t n = 0; n < values.size(); ++n)
+        arguments.emplace_back(bound.at(bound.arguments[n]).name,
+                               values[n].is_weak() ? values[n] : values[n].copy());
+    const auto found = Function(program, "random", Device::cpu).call(arguments, outputs);
+    Comparison total;
+    for (std::size_t n = 0; n < outputs.size(); ++n) {
+        Comparison comparison = compare(found.at(n), estimates.at(n));
+        if (!comparison.holds())
+            comparison.failure = format("`{}` {}", outputs[n], comparison.failure);
+        total += comparison;
+    }
+    return total;
+}
+
+std::string summary(const Comparison& total) {
+    return format("{} elements compared, {} skipped as too close to call, worst {:.2g} of a bound",
+                  total.compared, total.skipped, total.worst);
+}
+
+/// The shapes and types of the arguments that a gradient program takes.
+Signature signature_of_gradient(const Program& adjoint, const Signature& forward,
+                                const BoundTensor& result) {
+    Signature signature;
+    for (TensorId id : adjoint.arguments) {
+        const std::string& name = adjoint.at(id).name;
+        const auto known = forward.find(name);
+        if (known != forward.end()) {
+            signature.emplace(name, known->second);
+        } else {
+            signature[name].dtype = result.dtype;
+            signature[name].shape = result.shape;
+        }
+    }
+    return signature;
+}
+
+}  // namespace
+
+TEST_CASE("compiled programs agree with the reference") {
+    Comparison total;
+    for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
+        const Comparison comparison = compiled(program, random.signature, random.seed);
+        if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
+        total += comparison;
+    });
+    MESSAGE(summary(total));
+    CHECK(total.compared > 10 * total.skipped);
+}
+
+TEST_CASE("compiled gradients agree with the reference") {
+    Comparison total;
+    for_each_program(program_count() / 3, [&](const RandomProgram& random, const Program& program) {
+        const BoundProgram bound = ricci::bind(program, random.signature);
+        const BoundTensor& result = bound.at(bound.outputs.back());
+        if (!is_floating(result.dtype)) return;
+        for (const auto& [name, spec] : random.signature) {
+            Program adjoint;
+            try {
+                adjoint = grad::gradient(program, name);
+            } catch (const Error& error) {
+                if (error.kind() == ErrorKind::gradient) continue;
+                throw;
+            }
+            const Comparison comparison = compiled(
+                adjoint, signature_of_gradient(adjoint, random.signature, result), random.seed);
+            if (!comparison.holds())
+                FAIL_CHECK(format("{}gradient of {}: {}\n{}", str(random), name, comparison.failure,
+                                  str(adjoint)));
+            total += comparison;
+        }
+    });
+    MESSAGE(summary(total));
+    CHECK(total.compared > 10 * total.skipped);
+}
+
+}  // namespace ricci::tests
