@@ -113,14 +113,14 @@ class ContractionLowering {
         const std::int64_t column_tiles = columns_.tiles() * points(columns_.outer);
         for (const Operand& operand : c_.row_operands) {
             const bool in_place = column_tiles <= 2 && rows_.axis.extent % rows_.step == 0;
-            row_sources_.push_back(source(operand, rows_, in_place, "rows"));
+            row_sources_.push_back(source(operand, rows_, in_place, Side::rows));
         }
         for (const Operand& operand : c_.column_operands) {
             const auto* load = std::get_if<Load>(&operand.term->term);
             const bool is_contiguous =
                 load != nullptr && load->at.affine.coefficient(c_.lane.var) == 1;
             column_sources_.push_back(
-                source(operand, columns_, row_tiles <= 2 && is_contiguous, "columns"));
+                source(operand, columns_, row_tiles <= 2 && is_contiguous, Side::columns));
         }
         for (std::vector<Source>* sources : {&row_sources_, &column_sources_})
             for (Source& source : *sources)
@@ -128,17 +128,18 @@ class ContractionLowering {
                     source.buffer = kernel_.argument(builder_.plan(), source.panels->place, false);
     }
 
-    Source source(const Operand& operand, const Tiling& tiling, bool in_place, const char* side) {
+    Source source(const Operand& operand, const Tiling& tiling, bool in_place, Side side) {
+        const char* const side_name = side == Side::rows ? "rows" : "columns";
         const bool is_load = std::holds_alternative<Load>(operand.term->term);
         if (in_place && is_load) {
             schedule_.directives.push_back(
-                {"direct", side, {}, "few tiles read it: packing would cost more"});
+                {"direct", side_name, {}, "few tiles read it: packing would cost more"});
             return {operand.term, std::nullopt};
         }
         const auto number = row_sources_.size() + column_sources_.size();
-        std::string name = kernel_.nest.name + "_" + side;
+        std::string name = kernel_.nest.name + "_" + side_name;
         if (number > 1) name += std::to_string(number);
-        return {operand.term, pack(kernel_, operand.term, c_.batch, tiling, name, builder_)};
+        return {operand.term, pack(kernel_, operand.term, c_.batch, tiling, side, name, builder_)};
     }
 
     /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
@@ -370,8 +371,8 @@ class ContractionLowering {
             Substitution here = at(row, column);
             return here(source.term);
         }
-        const AffineForm line = source.panels->line(form(tile), depth_);
-        return make_load(kernel_.nest, source.buffer, {line + row + column});
+        return make_load(kernel_.nest, source.buffer,
+                         {source.panels->at(form(tile), depth_, row + column)});
     }
 
     Body row_step(const AffineForm& row) {

@@ -9,19 +9,6 @@
 
 namespace ricci::codegen {
 
-namespace {
-
-/// Cycles of a vector that is loaded along the tiled axis, or gathered across it.
-constexpr double contiguous_cycles = 3;
-constexpr double gathered_cycles = 24;
-
-bool is_contiguous(const Value& term, const Axis& axis) {
-    const auto* load = std::get_if<Load>(&term->term);
-    return load != nullptr && load->at.affine.coefficient(axis.var) == 1;
-}
-
-}  // namespace
-
 AffineForm reduced_point(const std::vector<Axis>& reduced) {
     AffineForm point;
     std::int64_t stride = 1;
@@ -32,97 +19,205 @@ AffineForm reduced_point(const std::vector<Axis>& reduced) {
     return point;
 }
 
-AffineForm Panels::line(const AffineForm& tile, const AffineForm& k) const {
+AffineForm Panels::at(const AffineForm& tile, const AffineForm& k,
+                      const AffineForm& element) const {
     AffineForm panel = tile;
     std::int64_t stride = tiles;
     for (std::size_t i = outer.size(); i-- > 0;) {
         panel = panel + form(outer[i].var, stride);
         stride *= outer[i].extent;
     }
-    return depth * pitch * panel + pitch * k;
+    return elements * panel + point_step * k + element_step * element;
 }
 
-Panels pack(const Kernel& kernel, const Value& term, const std::vector<Axis>& batch,
-            const Tiling& tiling, std::string name, PlanBuilder& builder) {
-    Panels panels{.place = 0,
-                  .outer = {},
-                  .depth = points(kernel.reduced),
-                  .pitch = tiling.pitch,
-                  .tiles = tiling.tiles()};
-    // Where conditions move the bounds of the reduced axes, they may do so along any batch axis.
-    for (const Axis& axis : batch)
-        if (!kernel.conditions.is_empty() || depends_on(term, axis.var))
-            panels.outer.push_back(axis);
-    for (const Axis& axis : tiling.outer)
-        if (depends_on(term, axis.var)) panels.outer.push_back(axis);
-    const std::int64_t lines = points(panels.outer) * panels.tiles * panels.depth;
-    panels.place = builder.temporary(name, term->dtype, lines * panels.pitch);
+namespace {
 
-    Kernel packing;
-    packing.nest = kernel.nest;
-    packing.nest.name = name;
-    packing.places = kernel.places;
-    packing.free = kernel.free;
-    packing.reduced = kernel.reduced;
-    packing.conditions = kernel.conditions;
-    packing.next_let = kernel.next_let;
-    Nest& nest = packing.nest;
-    const BufferId buffer = packing.argument(builder.plan(), panels.place, true);
-    const Axis tile{nest.add(Var{"tile"}), panels.tiles};
-    const std::int64_t most_lanes =
-        builder.target().vector_bytes / std::int64_t(size_bytes(term->dtype));
-    Lanes lanes;
-    lanes.lanes = std::min(panels.pitch, std::max<std::int64_t>(most_lanes, 1));
-    lanes.unroll = panels.pitch / lanes.lanes;
+/// Cycles of a vector that is loaded and stored, or gathered.
+constexpr double contiguous_cycles = 3;
+constexpr double gathered_cycles = 24;
+constexpr std::int64_t line_bytes = 64;
 
-    const auto line = [&](const AffineForm& offset) {
-        return Address{panels.line(form(tile.var), reduced_point(kernel.reduced)) + offset};
-    };
-    const auto loops_around = [&](Body body) {
+std::int64_t step(const Value& term, const Axis& axis) {
+    const auto* load = std::get_if<Load>(&term->term);
+    return load == nullptr ? 0 : load->at.affine.coefficient(axis.var);
+}
+
+class Packer {
+  public:
+    Packer(const Kernel& kernel, const Value& term, const Tiling& tiling, const std::string& name,
+           PlanBuilder& builder)
+        : term_(term),
+          tiling_(tiling),
+          builder_(builder),
+          schedule_{Strategy::contraction, name, {}} {
+        kernel_.nest = kernel.nest;
+        kernel_.nest.name = name;
+        kernel_.places = kernel.places;
+        kernel_.free = kernel.free;
+        kernel_.reduced = kernel.reduced;
+        kernel_.conditions = kernel.conditions;
+        kernel_.next_let = kernel.next_let;
+        lanes_ = std::max<std::int64_t>(
+            1, builder.target().vector_bytes / std::int64_t(size_bytes(term->dtype)));
+    }
+
+    Panels run(const std::vector<Axis>& batch, Side side) {
+        // Where conditions move the bounds of the reduced axes, they may do so along any batch
+        // axis.
+        for (const Axis& axis : batch)
+            if (!kernel_.conditions.is_empty() || depends_on(term_, axis.var))
+                panels_.outer.push_back(axis);
+        for (const Axis& axis : tiling_.outer)
+            if (depends_on(term_, axis.var)) panels_.outer.push_back(axis);
+        panels_.tiles = tiling_.tiles();
+        const Axis& last = kernel_.reduced.back();
+        const bool by_row = side == Side::rows && kernel_.conditions.is_empty() &&
+                            step(term_, last) == 1 && step(term_, tiling_.axis) != 1;
+        by_row ? lay_out_by_row() : lay_out_interleaved();
+        panels_.place =
+            builder_.temporary(kernel_.nest.name, term_->dtype,
+                               points(panels_.outer) * panels_.tiles * panels_.elements);
+        buffer_ = kernel_.argument(builder_.plan(), panels_.place, true);
+        tile_ = {kernel_.nest.add(Var{"tile"}), panels_.tiles};
+        finish(by_row ? copy_rows() : interleave());
+        return panels_;
+    }
+
+  private:
+    void lay_out_by_row() {
+        const std::int64_t line = line_bytes / std::int64_t(size_bytes(term_->dtype));
+        const std::int64_t lines = (points(kernel_.reduced) + line - 1) / line | 1;
+        panels_.point_step = 1;
+        panels_.element_step = lines * line;
+        panels_.elements = tiling_.step * panels_.element_step;
+        describe(false);
+    }
+    void lay_out_interleaved() {
+        panels_.point_step = tiling_.pitch;
+        panels_.element_step = 1;
+        panels_.elements = points(kernel_.reduced) * tiling_.pitch;
+        describe(step(term_, tiling_.axis) != 1);
+    }
+    void describe(bool is_gathered) {
+        const char* why = panels_.point_step == 1 ? "tiles, elements, step of a row; copied"
+                          : is_gathered           ? "tiles, elements, step of a point; gathered"
+                                                  : "tiles, elements, step of a point";
+        schedule_.directives.push_back(
+            {"pack",
+             kernel_.nest.name,
+             {panels_.tiles, panels_.elements, std::max(panels_.point_step, panels_.element_step)},
+             why});
+        const double vectors = double(panels_.elements) / double(lanes_);
+        cycles_ = vectors * (cost({term_}) + (is_gathered ? gathered_cycles : contiguous_cycles));
+    }
+
+    [[nodiscard]] bool has_edge() const { return tiling_.axis.extent % tiling_.step != 0; }
+    [[nodiscard]] AffineForm first() const { return form(tile_.var, tiling_.step); }
+    [[nodiscard]] Address place(const AffineForm& element) const {
+        return {panels_.at(form(tile_.var), reduced_point(kernel_.reduced), element)};
+    }
+    Body store(const Address& at, const Value& value) {
+        Body body;
+        const std::vector<Value> values = share(body, {value}, kernel_.next_let);
+        body.push_back(make_store(buffer_, at, values[0]));
+        return body;
+    }
+
+    /// Row by row, in vectors along the innermost reduced axis.
+    Body copy_rows() {
+        Nest& nest = kernel_.nest;
+        const VarId row = nest.add(Var{"r"});
+        const Axis last = kernel_.reduced.back();
+        const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
+        const auto vectors = [&](const Value& term) {
+            Lanes lanes{std::min(lanes_, power_of_two_above(last.extent)), 1, {}};
+            if (last.extent % lanes.lanes != 0)
+                lanes.limit = bound(form(last.extent) - form(start));
+            Body body = over_lanes(nest, lanes, [&](const AffineForm& offset) {
+                Substitution here;
+                here.replace(last.var, form(start) + offset);
+                here.replace(tiling_.axis.var, first() + form(row));
+                return store(here(place(form(row))), here(term));
+            });
+            Body loop;
+            loop.push_back(make_loop(start, Bind::serial, bound(0), bound(last.extent),
+                                     std::move(body), lanes.lanes));
+            std::vector<AxisRange> outer;
+            for (const Axis& axis : kernel_.reduced)
+                if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
+            return wrap(outer, std::move(loop));
+        };
+        Body body;
+        const Axis rows{row, tiling_.step};
+        AxisRange inside{rows, bound(0), bound(tiling_.step)};
+        if (has_edge()) inside.upper = with(inside.upper, form(tiling_.axis.extent) - first());
+        append(body, wrap({inside}, vectors(term_)));
+        if (has_edge()) {
+            AxisRange beyond{rows, bound(0), bound(tiling_.step)};
+            beyond.lower.push_back({form(tiling_.axis.extent) - first()});
+            append(body, wrap({beyond}, vectors(make_number(term_->dtype, 0))));
+        }
+        return body;
+    }
+
+    /// Reduced point by reduced point, in vectors along the tiled axis.
+    Body interleave() {
+        Lanes lanes;
+        lanes.lanes = std::min(tiling_.pitch, lanes_);
+        lanes.unroll = tiling_.pitch / lanes.lanes;
+        Body body;
+        if (has_edge()) {
+            Body zeros = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                return store(place(offset), make_number(term_->dtype, 0));
+            });
+            const Value is_last = make_operation(
+                Op::eq, {make_index(form(tile_.var)), make_integer(tile_.extent - 1)},
+                DType::boolean);
+            append(body, guarded(is_last, over_points(std::move(zeros))));
+        }
+        // Lines may be longer than a tile's step: what is loaded there belongs to the next tile.
+        if (has_edge() || tiling_.pitch > tiling_.step)
+            lanes.limit = bound(form(tiling_.axis.extent) - first());
+        append(body, over_points(over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                   Substitution here;
+                   here.replace(tiling_.axis.var, first() + offset);
+                   return store(place(offset), here(term_));
+               })));
+        return body;
+    }
+    Body over_points(Body body) {
         std::vector<AxisRange> ranges;
-        for (const ReducedLoop& loop : reduced_loops(packing, kernel.reduced).loops)
+        for (const ReducedLoop& loop : reduced_loops(kernel_, kernel_.reduced).loops)
             ranges.push_back({loop.axis, loop.lower, loop.upper});
         return wrap(ranges, std::move(body));
-    };
-    Body body;
-    const bool has_edge = tiling.axis.extent % tiling.step != 0;
-    if (has_edge) {
-        Body zeros = over_lanes(nest, lanes, [&](const AffineForm& offset) {
-            Body store;
-            store.push_back(make_store(buffer, line(offset), make_number(term->dtype, 0)));
-            return store;
-        });
-        const Value is_last = make_operation(
-            Op::eq, {make_index(form(tile.var)), make_integer(tile.extent - 1)}, DType::boolean);
-        append(body, guarded(is_last, loops_around(std::move(zeros))));
     }
-    // Lines may be longer than a tile's step: what is loaded there belongs to the next tile.
-    const AffineForm first = form(tile.var, tiling.step);
-    if (has_edge || panels.pitch > tiling.step)
-        lanes.limit = bound(form(tiling.axis.extent) - first);
-    append(body, loops_around(over_lanes(nest, lanes, [&](const AffineForm& offset) {
-               Substitution here;
-               here.replace(tiling.axis.var, first + offset);
-               Body store;
-               const std::vector<Value> values = share(store, {here(term)}, packing.next_let);
-               store.push_back(make_store(buffer, line(offset), values[0]));
-               return store;
-           })));
-    std::vector<Axis> order = panels.outer;
-    order.push_back(tile);
-    const double vector_cycles =
-        cost({term}) + (is_contiguous(term, tiling.axis) ? contiguous_cycles : gathered_cycles);
-    const TaskSplit split =
-        split_tasks(nest, order, 1, double(panels.depth) * double(lanes.unroll) * vector_cycles);
-    nest.body = parallel(split, wrap(split.loops, std::move(body)));
-    Schedule schedule{Strategy::contraction, name, {}};
-    schedule.directives.push_back({"pack",
-                                   name,
-                                   {panels.tiles, panels.depth, panels.pitch},
-                                   "tiles, lines, elements of a line"});
-    schedule.directives.push_back({"parallel", "", {split.tasks}, ""});
-    builder.add_step(std::move(packing), std::move(schedule));
-    return panels;
+
+    void finish(Body body) {
+        std::vector<Axis> order = panels_.outer;
+        order.push_back(tile_);
+        const TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
+        schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
+        kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
+        builder_.add_step(std::move(kernel_), std::move(schedule_));
+    }
+
+    const Value& term_;
+    const Tiling& tiling_;
+    PlanBuilder& builder_;
+    Schedule schedule_;
+    Kernel kernel_;
+    Panels panels_;
+    Axis tile_;
+    BufferId buffer_{};
+    std::int64_t lanes_ = 1;
+    double cycles_ = 0;
+};
+
+}  // namespace
+
+Panels pack(const Kernel& kernel, const Value& term, const std::vector<Axis>& batch,
+            const Tiling& tiling, Side side, const std::string& name, PlanBuilder& builder) {
+    return Packer(kernel, term, tiling, name, builder).run(batch, side);
 }
 
 }  // namespace ricci::codegen

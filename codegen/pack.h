@@ -1,7 +1,10 @@
 // codegen/pack.h – operands of a contraction laid out as its innermost loop reads them
 //
-// A panel buffer is [outer …][tile][k][pitch]: for each tile of `step` rows or columns, one line of
-// `pitch` elements for each reduced point. What lies beyond the tiled axis is 0 in the last tile.
+// A panel holds, for one tile, `step` rows or columns at every reduced point, in one of two orders:
+//   interleaved  [k][pitch]: a line of columns, or of rows, for each reduced point
+//   by row       [row][pitch]: rows that are contiguous in the reduced axes are copied as they are;
+//                the pitch is an odd number of cache lines, so that rows do not meet in one set
+// What lies beyond the tiled axis is 0 in the last tile.
 #pragma once
 
 #include "codegen/contraction.h"
@@ -21,21 +24,27 @@ struct Tiling {
 
 /// A packed operand.
 struct Panels {
-    std::size_t place = 0;    ///< the plan buffer
-    std::vector<Axis> outer;  ///< the axes its panels differ in, outermost first
-    std::int64_t depth = 0;   ///< lines of a panel
-    std::int64_t pitch = 0;
-    std::int64_t tiles = 0;
+    std::size_t place = 0;          ///< the plan buffer
+    std::vector<Axis> outer;        ///< the axes its panels differ in, outermost first
+    std::int64_t tiles = 0;         ///< panels for each point of `outer`
+    std::int64_t elements = 0;      ///< of a panel
+    std::int64_t point_step = 0;    ///< from one reduced point to the next
+    std::int64_t element_step = 0;  ///< from one row or column to the next
 
-    /// Where the line of reduced point `k` in panel `tile` starts.
-    [[nodiscard]] AffineForm line(const AffineForm& tile, const AffineForm& k) const;
+    /// Where reduced point `k` of row or column `element` of panel `tile` is.
+    [[nodiscard]] AffineForm at(const AffineForm& tile, const AffineForm& k,
+                                const AffineForm& element) const;
 };
 
 /// The number of a reduced point in row-major order.
 [[nodiscard]] AffineForm reduced_point(const std::vector<Axis>& reduced);
 
-/// Adds the step that packs an operand: tasks over panels, vectors along the tiled axis.
+/// Which operand is packed: columns are read as vectors and must be interleaved.
+enum class Side : std::uint8_t { rows, columns };
+
+/// Adds the step that packs an operand: tasks over panels, vectors along the contiguous side.
 [[nodiscard]] Panels pack(const Kernel& kernel, const Value& term, const std::vector<Axis>& batch,
-                          const Tiling& tiling, std::string name, PlanBuilder& builder);
+                          const Tiling& tiling, Side side, const std::string& name,
+                          PlanBuilder& builder);
 
 }  // namespace ricci::codegen
