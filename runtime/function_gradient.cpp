@@ -76,7 +76,8 @@ std::shared_ptr<const TapePair> Function::State::pair(const std::vector<std::siz
     }
     auto result = std::make_shared<TapePair>();
     result->outputs.push_back(result_name());
-    result->outputs.insert(result->outputs.end(), cut.saved.begin(), cut.saved.end());
+    for (const std::string& saved : cut.saved)
+        if (saved != result_name()) result->outputs.push_back(saved);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         const std::string gradient = gradient_name(name, wanted[i]);
         if (is_dumped(Stage::gradient))

@@ -121,7 +121,9 @@ class CallGradients {
             const auto given = std::ranges::find(forward_, name, &Arguments::value_type::first);
             const auto& outputs = record_.pair->outputs;
             const auto saved = std::find(outputs.begin() + 1, outputs.end(), name);
-            if (saved != outputs.end())
+            if (name == outputs.front())
+                arguments.emplace_back(name, record_.value);
+            else if (saved != outputs.end())
                 arguments.emplace_back(
                     name, record_.saved[static_cast<std::size_t>(saved - outputs.begin() - 1)]);
             else if (given != forward_.end())
