@@ -101,6 +101,9 @@ llvm::Value* NestEmitter::hoisted(std::optional<BufferId> base, const Terms& ter
     llvm::Value* total = hoisted(base, outer);
     if (base) {
         total = ir_.CreateGEP(memory_type(ir_.getContext(), nest_.at(*base).dtype), total, here);
+        // Hides the sum from LLVM's strength reduction, which would take every access of an
+        // unrolled tile apart: half of the compile time, for the same code.
+        total = ir_.CreateFreeze(total);
     } else if (!outer.empty()) {
         total = ir_.CreateNSWAdd(total, here);
     } else {

@@ -1,4 +1,6 @@
 // codegen/cpu/emit_memory.cpp – loads and stores
+#include <cstdlib>
+
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 
@@ -55,8 +57,54 @@ llvm::Value* NestEmitter::last_lane_pointer(BufferId buffer, const Access& acces
                          ir_.getInt64(std::uint64_t(1 - std::int64_t(lanes_))));
 }
 
-llvm::Value* NestEmitter::load(BufferId buffer, const Address& at) {
-    return load(buffer, access(buffer, at)).value();
+llvm::Value* NestEmitter::load(const ValueNode& node, BufferId buffer, const Address& at) {
+    const Access place = access(buffer, at);
+    if (!is_transposed(buffer, at, place)) return load(buffer, place).value();
+    const auto repetition =
+        std::size_t(bindings_[std::size_t(*transposing_.var)].constant);  // from 0 by 1
+    auto& columns = transposing_.columns[&node];
+    if (columns.empty()) columns = load_transposed(buffer, place);
+    return from_memory(buffer, wide(columns.at(repetition))).value();
+}
+
+/// Whether a load of far lanes is of neighbours from one repetition to the next.
+bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access& access) const {
+    return transposing_.var && !nest_.at(buffer).is_written && !at.computed && !access.varying &&
+           std::abs(access.lane) > 1 && at.affine.coefficient(*transposing_.var) == 1;
+}
+
+/// All columns of the square whose first row begins at the place: rows are loaded, then interleaved
+/// with those half the square away, log2(lanes) times.
+std::vector<llvm::Value*> NestEmitter::load_transposed(BufferId buffer, const Access& access) {
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
+    auto* vector = llvm::FixedVectorType::get(element, lanes_);
+    const llvm::Align align(size_bytes(nest_.at(buffer).dtype));
+    std::vector<llvm::Value*> rows;
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+        llvm::Value* row = ir_.CreateGEP(
+            element, access.pointer, ir_.getInt64(std::uint64_t(access.lane * std::int64_t(lane))));
+        // Only a bound can mask here: the first lane runs, and stands in for those that do not.
+        if (mask_) {
+            row = ir_.CreateSelect(ir_.CreateExtractElement(mask_, lane), row, access.pointer);
+        }
+        rows.push_back(ir_.CreateAlignedLoad(vector, row, align));
+    }
+    const auto half = int(lanes_ / 2);
+    llvm::SmallVector<int> low, high;
+    for (int i = 0; i < half; ++i) {
+        low.append({i, i + int(lanes_)});
+        high.append({i + half, i + half + int(lanes_)});
+    }
+    for (unsigned done = 1; done < lanes_; done *= 2) {
+        std::vector<llvm::Value*> next;
+        for (std::size_t i = 0; i < rows.size() / 2; ++i) {
+            llvm::Value* other = rows[i + rows.size() / 2];
+            next.push_back(ir_.CreateShuffleVector(rows[i], other, low));
+            next.push_back(ir_.CreateShuffleVector(rows[i], other, high));
+        }
+        rows = std::move(next);
+    }
+    return rows;
 }
 
 Wide NestEmitter::load(BufferId buffer, const Access& access) {

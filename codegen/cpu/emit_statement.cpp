@@ -1,4 +1,5 @@
 // codegen/cpu/emit_statement.cpp – kernels, loops, guards and variables
+#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -23,6 +24,12 @@ namespace {
 constexpr std::int64_t max_lanes = 256;
 /// Elements behind a local buffer, so that the last lanes of a vector access stay inside.
 constexpr std::int64_t local_padding = 64;
+
+/// Whether a bound of the loop depends on the variable.
+bool is_bounded_by(const Loop& loop, VarId var) {
+    const auto depends = [&](const BoundTerm& term) { return term.form.coefficient(var) != 0; };
+    return std::ranges::any_of(loop.lower, depends) || std::ranges::any_of(loop.upper, depends);
+}
 
 }  // namespace
 
@@ -108,7 +115,7 @@ void NestEmitter::statement(const Stmt& statement) {
             switch (loop.bind) {
                 case Bind::serial:   return serial_loop(loop);
                 case Bind::unroll:   return unrolled_loop(loop);
-                case Bind::vector:   return vector_loop(loop);
+                case Bind::vector:   return vector_loop(loop, [&] { body(loop.body); });
                 case Bind::parallel:
                 case Bind::block_x:
                 case Bind::block_y:
@@ -168,6 +175,26 @@ void NestEmitter::counted_loop(const Loop& loop, llvm::Value* lower, llvm::Value
 
 /// Repeats the body. What is not constant about the upper bound is tested before each repetition.
 void NestEmitter::unrolled_loop(const Loop& loop) {
+    // Lanes outside: the mask is made once, and loads across both loops can be transposed.
+    const Loop* vector = loop.body.size() == 1 ? std::get_if<Loop>(&loop.body[0].node) : nullptr;
+    if (vector && vector->bind == Bind::vector && lanes_ == 0 &&
+        !is_bounded_by(*vector, loop.var)) {
+        vector_loop(*vector, [&] {
+            const Transposing outer = transposing_;
+            const bool is_simple = std::ranges::all_of(vector->body, [](const Stmt& each) {
+                return std::holds_alternative<Store>(each.node);
+            });
+            transposing_ = {.var = is_simple ? std::optional(loop.var) : std::nullopt,
+                            .columns = {}};
+            repeat(loop, vector->body);
+            transposing_ = outer;
+        });
+        return;
+    }
+    repeat(loop, loop.body);
+}
+
+void NestEmitter::repeat(const Loop& loop, const Body& statements) {
     const Extent range = extent(loop);
     const Place lower = loop.lower.size() == 1 && loop.lower[0].divisor == 1
                             ? resolve(loop.lower[0].form)
@@ -179,19 +206,23 @@ void NestEmitter::unrolled_loop(const Loop& loop) {
     const std::int64_t end = lower.constant + *range.limit;
     const std::int64_t outer = repetitions_;
     repetitions_ *= std::max<std::int64_t>(1, (*range.limit + loop.step - 1) / loop.step);
+    if (upper || lower.constant != 0 || loop.step != 1 || end != std::int64_t(lanes_)) {
+        transposing_.var.reset();  // not a square
+    }
     for (std::int64_t i = lower.constant; i < end; i += loop.step) {
         bindings_.at(std::size_t(loop.var)) = {.kind = Binding::Kind::constant, .constant = i};
         if (upper) {
-            when(ir_.CreateICmpSLT(ir_.getInt64(std::uint64_t(i)), upper), loop.body);
+            when(ir_.CreateICmpSLT(ir_.getInt64(std::uint64_t(i)), upper),
+                 [&] { body(statements); });
         } else {
-            body(loop.body);
+            body(statements);
         }
     }
     bindings_.at(std::size_t(loop.var)) = {};
     repetitions_ = outer;
 }
 
-void NestEmitter::vector_loop(const Loop& loop) {
+void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emit_body) {
     const std::string& name = nest_.at(loop.var).name;
     RICCI_ASSERT(lanes_ == 0, format("vector loop over `{}` inside another one", name));
     const Extent range = extent(loop);
@@ -218,14 +249,14 @@ void NestEmitter::vector_loop(const Loop& loop) {
         mask_ = ir_.CreateICmpSLT(lane_numbers(1), widen(ir_.getInt64(std::uint64_t(count))));
     }
     if (range.rest.empty()) {
-        body(loop.body);
+        emit_body();
     } else {
         llvm::Value* length = ir_.CreateSub(bound(range.rest, false), lower);
         if (lanes_ != 0) {
             llvm::Value* runs = ir_.CreateICmpSLT(lane_numbers(loop.step), widen(length));
             mask_ = mask_ ? ir_.CreateAnd(mask_, runs) : runs;
         }
-        when(ir_.CreateICmpSGT(length, ir_.getInt64(0)), loop.body);
+        when(ir_.CreateICmpSGT(length, ir_.getInt64(0)), emit_body);
     }
     lanes_ = 0;
     mask_ = nullptr;
@@ -233,16 +264,18 @@ void NestEmitter::vector_loop(const Loop& loop) {
     close_scopes(scopes);
 }
 
-void NestEmitter::when(llvm::Value* condition, const Body& statements) {
+void NestEmitter::when(llvm::Value* condition, const std::function<void()>& emit_body) {
     if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
-        if (constant->isOne()) body(statements);
+        if (constant->isOne()) emit_body();
         return;
     }
     llvm::BasicBlock* yes = add_block("yes");
     llvm::BasicBlock* exit = add_block("exit");
     ir_.CreateCondBr(condition, yes, exit);
     ir_.SetInsertPoint(yes);
-    body(statements);
+    const std::size_t scopes = scopes_.size();
+    emit_body();
+    close_scopes(scopes);
     ir_.CreateBr(exit);
     exit->moveAfter(ir_.GetInsertBlock());
     ir_.SetInsertPoint(exit);
@@ -250,12 +283,13 @@ void NestEmitter::when(llvm::Value* condition, const Body& statements) {
 
 void NestEmitter::guard(const Guard& guard) {
     llvm::Value* condition = start_value(guard.condition);
-    if (!condition->getType()->isVectorTy()) return when(condition, guard.body);
+    const auto emit_body = [&] { body(guard.body); };
+    if (!condition->getType()->isVectorTy()) return when(condition, emit_body);
     // The branch is needed, not merely quick: a scalar load under the guard is in bounds only where
     // some lane runs.
     llvm::Value* outer = mask_;
     mask_ = outer ? ir_.CreateAnd(outer, condition) : condition;
-    when(ir_.CreateOrReduce(mask_), guard.body);
+    when(ir_.CreateOrReduce(mask_), emit_body);
     mask_ = outer;
 }
 

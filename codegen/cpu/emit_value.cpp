@@ -70,7 +70,7 @@ llvm::Value* NestEmitter::evaluate(const ValueNode& node) {
             const Place place = resolve(var.form);
             return place.is_uniform() ? scalar_sum(place.constant, place.terms) : lanes_of(place);
         },
-        [&](const Load& l) { return load(l.buffer, l.at); },
+        [&](const Load& l) { return load(node, l.buffer, l.at); },
         [&](const Operate& o) { return operate(o, node.dtype); },
         [&](const Convert& c) { return convert(wide(value(c.a)), c.a->dtype, node.dtype).value(); },
         [&](const LetValue& let) {

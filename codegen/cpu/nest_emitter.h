@@ -1,6 +1,7 @@
 // codegen/cpu/nest_emitter.h – the walk over one nest that emits its kernel
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -84,6 +85,13 @@ class NestEmitter {
         [[nodiscard]] bool is_uniform() const { return lane == 0 && varying == nullptr; }
     };
 
+    /// A square of repetitions times lanes: a load that moves by one element from repetition to
+    /// repetition is done for all of them at once, by rows, and transposed in registers.
+    struct Transposing {
+        std::optional<VarId> var = std::nullopt;  ///< counts the repetitions
+        std::unordered_map<const ValueNode*, std::vector<llvm::Value*>> columns = {};
+    };
+
     // Statements: emit_statement.cpp.
     llvm::Function* declare_body(llvm::Module& module, const std::string& symbol);
     void emit_entry(llvm::Module& module, const std::string& symbol, llvm::Function* body);
@@ -94,11 +102,12 @@ class NestEmitter {
     void serial_loop(const Loop& loop);
     void counted_loop(const Loop& loop, llvm::Value* lower, llvm::Value* upper, Binding binding);
     void unrolled_loop(const Loop& loop);
-    void vector_loop(const Loop& loop);
+    void repeat(const Loop& loop, const Body& statements);
+    void vector_loop(const Loop& loop, const std::function<void()>& emit_body);
     void guard(const Guard& guard);
     void let_var(const LetVar& let);
-    /// The body, run when the bit is set.
-    void when(llvm::Value* condition, const Body& statements);
+    /// What `emit_body` emits runs when the bit is set.
+    void when(llvm::Value* condition, const std::function<void()>& emit_body);
 
     // Variables and addresses: emit_address.cpp.
     Extent extent(const Loop& loop) const;
@@ -131,7 +140,10 @@ class NestEmitter {
     Wide wide(llvm::Value* value) { return {ir_, value}; }
 
     // Loads and stores: emit_memory.cpp.
-    llvm::Value* load(BufferId buffer, const Address& at);
+    llvm::Value* load(const ValueNode& node, BufferId buffer, const Address& at);
+    [[nodiscard]] bool is_transposed(BufferId buffer, const Address& at,
+                                     const Access& access) const;
+    std::vector<llvm::Value*> load_transposed(BufferId buffer, const Access& access);
     Wide load(BufferId buffer, const Access& access);
     llvm::Value* load_lanes(BufferId buffer, const Access& access);
     llvm::Value* lane_pointers(BufferId buffer, const Access& access);
@@ -156,8 +168,9 @@ class NestEmitter {
     std::vector<Scope> scopes_;
     std::unordered_map<std::uint32_t, llvm::Value*> lets_;
     std::unordered_map<const ValueNode*, llvm::Value*> memo_;
-    unsigned lanes_ = 0;            ///< of the vector loop around this place; 0: none
-    llvm::Value* mask_ = nullptr;   ///< the lanes that run; null: all
+    unsigned lanes_ = 0;           ///< of the vector loop around this place; 0: none
+    llvm::Value* mask_ = nullptr;  ///< the lanes that run; null: all
+    Transposing transposing_;
     std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it
     bool streams_ = false;          ///< whether a store went around the caches
 };
