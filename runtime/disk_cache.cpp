@@ -195,7 +195,7 @@ std::optional<Image> DiskCache::load(const std::string& key) const {
         openat(directory_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     struct stat status{};
     if (!file || fstat(file.get(), &status) != 0) return std::nullopt;
-    const bool is_entry = S_ISREG(status.st_mode) && status.st_nlink == 1 && is_private(status) &&
+    const bool is_entry = S_ISREG(status.st_mode) && status.st_nlink <= 1 && is_private(status) &&
                           status.st_size <= max_entry_bytes;
     if (!is_entry) return std::nullopt;
     std::string text(static_cast<std::size_t>(status.st_size), '\0');

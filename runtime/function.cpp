@@ -84,7 +84,7 @@ std::vector<Array> Specialisation::run(std::span<const Array* const> given) cons
     }
     std::vector<Array> bound =
         executable ? executable->run(given) : run_reference(*reference, given);
-    if (bound.size() == 1) return bound;
+    if (bound.size() == 1 && results.size() == 1) return bound;
     std::vector<Array> asked;
     asked.reserve(results.size());
     for (const std::size_t i : results) asked.push_back(bound[i]);
@@ -169,15 +169,19 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
         entry.arguments.push_back(runtime::spec_of(*arguments[i], is_structural[i]));
         signature.emplace(argument_names[i], entry.arguments.back());
     }
-    std::vector<std::string> bound_outputs = outputs;
-    if (bound_outputs.empty()) bound_outputs.push_back(result_name());
-    for (std::size_t i = 0; i < bound_outputs.size(); ++i) entry.results.push_back(i);
+    // Each output once, however often it is asked for.
+    std::vector<std::string> bound_outputs;
+    const auto position_in_bound = [&](const std::string& output) {
+        const auto at = std::ranges::find(bound_outputs, output);
+        const auto position = static_cast<std::size_t>(at - bound_outputs.begin());
+        if (at == bound_outputs.end()) bound_outputs.push_back(output);
+        return position;
+    };
+    for (const std::string& output : outputs) entry.results.push_back(position_in_bound(output));
+    if (outputs.empty()) entry.results.push_back(position_in_bound(result_name()));
     // What is updated in place is updated whether it is asked for or not.
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-        const bool is_asked =
-            std::ranges::find(bound_outputs, argument_names[i]) != bound_outputs.end();
-        if (is_updated[i] && !is_asked) bound_outputs.push_back(argument_names[i]);
-    }
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (is_updated[i]) (void)position_in_bound(argument_names[i]);
     BoundProgram bound = ricci::bind(canonical, signature, bound_outputs);
     for (const TensorId id : bound.arguments)
         entry.inputs.push_back(position_of(bound.at(id).name));

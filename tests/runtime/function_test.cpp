@@ -83,6 +83,9 @@ TEST_CASE("outputs are given in the order asked for") {
     CHECK(results.size() == 2);
     CHECK(results[0].item() == 4);
     CHECK(results[1].item() == 2);
+    const std::vector<Array> twice = f.call({{"x", vector_of({1})}}, {"b", "b"});
+    CHECK(twice.size() == 2);
+    CHECK(twice[1].item() == 4);
     CHECK(error_text([&] { (void)f.call({{"x", vector_of({1})}}, {"c"}); }) ==
           "name: there is no output `c`\n"
           "  = hint: `b` gives `a`, `b`");

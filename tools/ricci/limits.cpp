@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/array.h"
+
 namespace ricci::tool {
 namespace {
 
@@ -66,33 +68,39 @@ double rate(int threads, double units, const std::function<void(std::size_t)>& s
     return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
+/// The sums of one thread. (As a template argument a vector type would lose its alignment.)
 template <class Lanes>
-double multiply_add_rate(int threads, void (*step)(Lanes*, Lanes, Lanes)) {
-    using Element = std::remove_cvref_t<decltype(Lanes{}[0])>;
+struct Sums {
+    Lanes lanes[chains];
+};
+
+template <class Lanes, class Element>
+double multiply_add_rate(int threads, void (*step)(Lanes*, Lanes, Lanes), Element) {
     const Lanes a = Lanes{} + static_cast<Element>(0.999);
     const Lanes b = Lanes{} + static_cast<Element>(0.001);
-    std::vector<std::vector<Lanes>> sums(static_cast<std::size_t>(threads),
-                                         std::vector<Lanes>(chains));
+    std::vector<Sums<Lanes>> sums(static_cast<std::size_t>(threads), Sums<Lanes>{});
     constexpr double lanes = sizeof(Lanes) / sizeof(Element);
     return rate(threads, 2 * lanes * chains * steps,
-                [&](std::size_t thread) { step(sums[thread].data(), a, b); });
+                [&](std::size_t thread) { step(sums[thread].lanes, a, b); });
 }
 
 double copy_rate(int threads) {
-    constexpr std::size_t bytes = std::size_t{64} << 20;  // beyond every cache
-    constexpr std::size_t count = bytes / sizeof(Doubles);
-    std::vector<std::vector<Doubles>> blocks(2 * static_cast<std::size_t>(threads),
-                                             std::vector<Doubles>(count));
+    constexpr std::int64_t bytes = std::int64_t{64} << 20;  // beyond every cache
+    std::vector<Array> blocks;
+    for (int i = 0; i < 2 * threads; ++i)
+        blocks.push_back(
+            Array::zeros(DType::f64, {bytes / static_cast<std::int64_t>(sizeof(double))}));
     return rate(threads, 2.0 * bytes, [&](std::size_t thread) {
-        copy(blocks[2 * thread].data(), blocks[2 * thread + 1].data(), count);
+        copy(static_cast<Doubles*>(blocks[2 * thread].data()),
+             static_cast<const Doubles*>(blocks[2 * thread + 1].data()), bytes / sizeof(Doubles));
     });
 }
 
 }  // namespace
 
 Limits measure_limits(DType dtype, int threads) {
-    return {.flops = dtype == DType::f64 ? multiply_add_rate<Doubles>(threads, &step_doubles)
-                                         : multiply_add_rate<Floats>(threads, &step_floats),
+    return {.flops = dtype == DType::f64 ? multiply_add_rate(threads, &step_doubles, 0.0)
+                                         : multiply_add_rate(threads, &step_floats, 0.0F),
             .bytes_per_second = copy_rate(threads)};
 }
 
