@@ -174,6 +174,9 @@ class Finder {
     /// Finds operands from the root down; what mixes rows and columns is kept as an operation.
     Value regroup(const Value& value) {
         const Class found = class_of(value);
+        // A sign costs nothing in the tile, and what it stands before may need no evaluation.
+        if (is_operation(value, Op::neg) && (found.rows || found.columns))
+            return make_operation(Op::neg, {regroup(operands(value)[0])}, value->dtype);
         if (found.reduced && found.rows && !found.columns)
             return operand(result_.row_operands, value, found);
         if (found.reduced && found.columns && !found.rows)

@@ -164,6 +164,20 @@ bool depends_on(const Value& root, VarId var) {
     return found;
 }
 
+bool is_contiguous(const Value& root, VarId var) {
+    bool moves = false;
+    bool by_one = true;
+    for_each_node({root}, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        if (load == nullptr) return;
+        const std::int64_t step = load->at.affine.coefficient(var);
+        moves |= step != 0;
+        by_one &= step == 0 || step == 1;
+        by_one &= !load->at.computed || !depends_on(load->at.computed, var);
+    });
+    return moves && by_one;
+}
+
 void merge_axes(Kernel& kernel) {
     const std::set<VarId> fixed = pinned(kernel);
     drop_single(kernel, kernel.free, 0, fixed);

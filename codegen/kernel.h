@@ -80,6 +80,9 @@ struct Touch {
 /// Whether the variable occurs in the value.
 [[nodiscard]] bool depends_on(const Value& value, VarId var);
 
+/// Whether the value moves along the axis, and every load in it that does moves by one element.
+[[nodiscard]] bool is_contiguous(const Value& value, VarId var);
+
 /// Cycles of a scalar core for one evaluation, roughly: what grains and inlining go by.
 [[nodiscard]] double cost(const std::vector<Value>& values);
 /// The same for one reduced point, or for the writes of one free point.

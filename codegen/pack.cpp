@@ -36,11 +36,8 @@ namespace {
 constexpr double contiguous_cycles = 3;
 constexpr double gathered_cycles = 24;
 constexpr std::int64_t line_bytes = 64;
-
-std::int64_t step(const Value& term, const Axis& axis) {
-    const auto* load = std::get_if<Load>(&term->term);
-    return load == nullptr ? 0 : load->at.affine.coefficient(axis.var);
-}
+/// One page a point at worst: what a first-level TLB holds with room to spare.
+constexpr std::int64_t points_a_block = 16;
 
 class Packer {
   public:
@@ -72,7 +69,8 @@ class Packer {
         panels_.tiles = tiling_.tiles();
         const Axis& last = kernel_.reduced.back();
         const bool by_row = side == Side::rows && kernel_.conditions.is_empty() &&
-                            step(term_, last) == 1 && step(term_, tiling_.axis) != 1;
+                            is_contiguous(term_, last.var) &&
+                            !is_contiguous(term_, tiling_.axis.var);
         by_row ? lay_out_by_row() : lay_out_interleaved();
         panels_.place =
             builder_.temporary(kernel_.nest.name, term_->dtype,
@@ -96,7 +94,7 @@ class Packer {
         panels_.point_step = tiling_.pitch;
         panels_.element_step = 1;
         panels_.elements = points(kernel_.reduced) * tiling_.pitch;
-        describe(step(term_, tiling_.axis) != 1);
+        describe(!is_contiguous(term_, tiling_.axis.var));
     }
     void describe(bool is_gathered) {
         const char* why = panels_.point_step == 1 ? "tiles, elements, step of a row; copied"
@@ -160,8 +158,10 @@ class Packer {
         return body;
     }
 
-    /// Reduced point by reduced point, in vectors along the tiled axis.
+    /// Reduced point by reduced point, in vectors along the tiled axis. Panels are filled a block
+    /// of points at a time: the rows of memory that a block touches serve the next panels too.
     Body interleave() {
+        block_points();
         Lanes lanes;
         lanes.lanes = std::min(tiling_.pitch, lanes_);
         lanes.unroll = tiling_.pitch / lanes.lanes;
@@ -189,14 +189,35 @@ class Packer {
         std::vector<AxisRange> ranges;
         for (const ReducedLoop& loop : reduced_loops(kernel_, kernel_.reduced).loops)
             ranges.push_back({loop.axis, loop.lower, loop.upper});
+        if (block_) {
+            const AffineForm start = form(block_->axis.var, points_a_block);
+            ranges[0].lower = bound(start);
+            ranges[0].upper = with(bound(ranges[0].axis.extent), start + form(points_a_block));
+        }
         return wrap(ranges, std::move(body));
+    }
+    void block_points() {
+        // Gathers use whole cache lines of each row as they go from point to point: no blocks.
+        if (!is_contiguous(term_, tiling_.axis.var)) return;
+        if (kernel_.reduced.size() != 1 || !kernel_.conditions.is_empty()) return;
+        const std::int64_t extent = kernel_.reduced[0].extent;
+        if (extent <= points_a_block) return;
+        const std::int64_t blocks = (extent + points_a_block - 1) / points_a_block;
+        const Axis axis{
+            kernel_.nest.add(Var{kernel_.nest.at(kernel_.reduced[0].var).name + "_block"}), blocks};
+        block_ = AxisRange{axis, bound(0), bound(blocks)};
     }
 
     void finish(Body body) {
         std::vector<Axis> order = panels_.outer;
         order.push_back(tile_);
-        const TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
+        TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
         schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
+        if (block_) {
+            const AxisRange panels = split.loops.back();
+            split.loops.back() = *block_;
+            split.loops.push_back(panels);
+        }
         kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
         builder_.add_step(std::move(kernel_), std::move(schedule_));
     }
@@ -209,6 +230,7 @@ class Packer {
     Panels panels_;
     Axis tile_;
     BufferId buffer_{};
+    std::optional<AxisRange> block_;  ///< blocks of reduced points, outside the panels of a task
     std::int64_t lanes_ = 1;
     double cycles_ = 0;
 };
