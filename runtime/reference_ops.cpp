@@ -2,6 +2,7 @@
 #include "runtime/reference_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -18,16 +19,22 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // --- values --------------------------------------------------------------------------------------
 
 /// psi(x) = d/dx log gamma(x): reflection for negative x, recurrence up to 10, then the asymptotic
-/// series. Source: Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
-double digamma(double x) {
-    if (x == 0 || (x < 0 && x == std::floor(x))) return std::numeric_limits<double>::quiet_NaN();
-    if (x < 0) return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * x);
-    double result = 0;
+/// series, whose first term left out is below 1e-16. Wider than double inside, since near its root
+/// the parts cancel. Source: Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
+double digamma(double at) {
+    if (at == 0 || (at < 0 && at == std::floor(at)))
+        return std::numeric_limits<double>::quiet_NaN();
+    if (at < 0) return digamma(1 - at) - std::numbers::pi / std::tan(std::numbers::pi * at);
+    long double x = at;
+    long double result = 0;
     for (; x < 10; x += 1) result -= 1 / x;
-    const double s = 1 / (x * x);
-    const double series =
-        s * (1.0 / 12 - s * (1.0 / 120 - s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132)))));
-    return result + std::log(x) - 0.5 / x - series;
+    constexpr std::array<long double, 7> coefficients = {
+        1.0L / 12, -1.0L / 120, 1.0L / 252, -1.0L / 240, 1.0L / 132, -691.0L / 32760, 1.0L / 12};
+    const long double s = 1 / (x * x);
+    long double series = 0;
+    for (std::size_t n = coefficients.size(); n > 0; --n)
+        series = s * (coefficients[n - 1] + series);
+    return static_cast<double>(result + std::log(x) - 0.5L / x - series);
 }
 
 double larger(double x, double y) { return std::isnan(x) || x > y ? x : y; }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -18,7 +19,9 @@ namespace {
 std::optional<Program> accepted(const RandomProgram& random) {
     try {
         Program program = canonicalise(parse_program(random.text));
-        (void)ricci::bind(program, random.signature);
+        std::vector<std::string> outputs;
+        for (TensorId id : program.outputs) outputs.push_back(program.at(id).name);
+        (void)ricci::bind(program, random.signature, outputs);
         return program;
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::internal)
