@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 #include <utility>
 
 #include "base/dump.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
 #include "runtime/overlap.h"
@@ -95,6 +97,7 @@ ScratchLayout lay_out_scratch(const codegen::Plan& plan) {
 Executable::Executable(BoundProgram program, std::string_view name, const Target& target)
     : program_(std::move(program)) {
     const TimerSection section("compile");
+    const auto begin = std::chrono::steady_clock::now();
     plan_ = codegen::plan(program_, target);
     dump_stages(program_, plan_, name, target);
     const auto found = kernel_cache().find(kernel_key(program_, plan_, target), [&] {
@@ -105,6 +108,11 @@ Executable::Executable(BoundProgram program, std::string_view name, const Target
     updated_ = updated_arguments(program_);
     assign_slots();
     prepare_launches();
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    log_format(LogLevel::info, "compile cpu {} {} from {}, {:.2f} ms", name,
+               plural(plan_.nests.size(), "kernel"),
+               outcome_ == CacheOutcome::compiled ? "LLVM" : ricci::runtime::name(outcome_),
+               time.count());
 }
 
 void Executable::assign_slots() {

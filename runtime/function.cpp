@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "dsl/canonical.h"
+#include "dsl/parser.h"
 #include "runtime/elementwise.h"
 #include "runtime/function_state.h"
 #include "runtime/overlap.h"
@@ -209,7 +210,10 @@ std::vector<Array> Function::State::run(std::span<const Array* const> arguments,
 
 Function::Function(Program program, std::string name, Device device)
     : state_(std::make_shared<State>(std::move(program), std::move(name), device,
-                                     std::make_shared<std::mutex>())) {}
+                                     std::make_shared<std::mutex>())) {
+    const SourcePtr& source = state_->program.source;
+    if (source && is_dumped(Stage::ast)) dump(Stage::ast, state_->name, str(ast::parse(source)));
+}
 
 Function::State& Function::require_state() const {
     if (!state_) {

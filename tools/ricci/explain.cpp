@@ -116,7 +116,7 @@ class Explanation {
         // Shapes are checked whenever they are given, whatever is shown.
         if (!given_.empty()) (void)ricci::bind(canonicalise(program_), given_);
         if (stages_.empty()) {
-            stages_ = {Stage::canonical, Stage::gradient};
+            stages_ = {Stage::program, Stage::gradient};
             if (!given_.empty()) stages_.push_back(Stage::schedule);
         }
         make_gradients();
@@ -160,7 +160,7 @@ class Explanation {
     [[nodiscard]] std::string symbolic_text(Stage stage) const {
         if (stage == Stage::ast)
             return heading(stage, result_name()) + str(ast::parse(program_.source)) + "\n";
-        if (stage == Stage::program) return heading(stage, result_name()) + str(program_) + "\n";
+        if (stage == Stage::program) return heading(stage, result_name()) + explicit_text(program_);
         if (stage == Stage::canonical)
             return heading(stage, result_name()) + explicit_text(canonicalise(program_));
         std::string text;
@@ -208,7 +208,7 @@ void add_explain(CLI::App& app, Command& chosen) {
     command->add_option("--wrt", options->wrt, "gradients to show (all), as in A,B");
     command->add_option(
         "--stage", options->stages,
-        "some of ast,canonical,gradient,bound,plan,schedule,loops,llvm,asm,cuda,ptx");
+        "some of ast,program,canonical,gradient,bound,plan,schedule,loops,llvm,asm,cuda,ptx");
     command->add_option("--device", options->common.device, "cpu or cuda")
         ->check(CLI::IsMember({"cpu", "cuda", "reference"}));
     command->footer(R"help(Stages from `bound` on need the arguments' shapes.

@@ -73,13 +73,16 @@ std::vector<Gradient> make_gradients(const Function& function, const std::vector
         gradient.function = function.grad(argument, outputs);
         const Program& derived = gradient.function.program();
         gradient.name = derived.at(derived.result()).name;
-        gradient.arguments = arguments;
+        // Copies: a gradient of an update changes its cotangent in place.
+        for (const auto& [name, array] : arguments)
+            gradient.arguments.emplace_back(name, array.is_weak() ? array : array.copy());
         const std::vector<std::string> needed = argument_names(derived);
         for (const auto& [name, array] : cotangents)
-            if (contains(needed, name)) gradient.arguments.emplace_back(name, array);
+            if (contains(needed, name)) gradient.arguments.emplace_back(name, array.copy());
         // What is neither the forward's nor given is the cotangent of the result.
         for (const std::string& name : needed)
-            if (ones && !contains(forward, name)) gradient.arguments.emplace_back(name, *ones);
+            if (ones && !contains(forward, name))
+                gradient.arguments.emplace_back(name, ones->copy());
         gradients.push_back(std::move(gradient));
     }
     return gradients;
