@@ -62,6 +62,7 @@ class Reverse {
 
     TensorId cotangent_of(TensorId tensor);
     Gathered total(TensorId tensor);
+    Expr read_at(const Contribution& part, const std::vector<IndexId>& indices);
     std::vector<IndexId> indices_of(TensorId tensor, const std::vector<Contribution>& parts);
     TensorId define(Tensor tensor, const Gathered& what);
     TensorId define_temporary(std::string name, const Gathered& what);
@@ -263,29 +264,33 @@ Gathered Reverse::total(TensorId tensor) {
         if (const auto* only = std::get_if<Gathered>(&parts.front())) return *only;
     }
     Gathered sum{.indices = indices_of(tensor, parts), .value = Expr()};
-    for (const Contribution& part : parts) {
-        Expr value;
-        if (const auto* whole = std::get_if<TensorId>(&part)) {
-            value = context_.access(*whole, values_of(sum.indices));
-        } else {
-            const auto& gathered = std::get<Gathered>(part);
-            if (std::holds_alternative<Reduce>(gathered.value->term)) {
-                const TensorId held = define_temporary(names_.temporary(), gathered);
-                value = context_.access(held, values_of(sum.indices));
-            } else {
-                std::unordered_map<std::uint32_t, Expr> renaming;
-                for (std::size_t n = 0; n < sum.indices.size(); ++n) {
-                    renaming.emplace(static_cast<std::uint32_t>(gathered.indices[n]),
-                                     context_.index(sum.indices[n]));
-                }
-                value = substitute_indices(context_, gathered.value, renaming);
-            }
-        }
-        sum.value = sum.value ? context_.add(sum.value, value) : value;
+    std::vector<Expr> terms;
+    for (const Contribution& part : parts) terms.push_back(read_at(part, sum.indices));
+    if (terms.size() > 1) {
+        sum.value = context_.apply(Op::add, std::move(terms));
+    } else {
+        sum.value = terms.empty() ? context_.integer(0) : terms.front();
     }
-    if (!sum.value) sum.value = context_.integer(0);
     sum.value = simplify(program_, sum.value, {.is_derivative = true});
     return sum;
+}
+
+/// The contribution at the given indices; a reduction is held by a temporary.
+Expr Reverse::read_at(const Contribution& part, const std::vector<IndexId>& indices) {
+    if (const auto* whole = std::get_if<TensorId>(&part)) {
+        return context_.access(*whole, values_of(indices));
+    }
+    const auto& gathered = std::get<Gathered>(part);
+    if (std::holds_alternative<Reduce>(gathered.value->term)) {
+        const TensorId held = define_temporary(names_.temporary(), gathered);
+        return context_.access(held, values_of(indices));
+    }
+    std::unordered_map<std::uint32_t, Expr> renaming;
+    for (std::size_t n = 0; n < indices.size(); ++n) {
+        renaming.emplace(static_cast<std::uint32_t>(gathered.indices[n]),
+                         context_.index(indices[n]));
+    }
+    return substitute_indices(context_, gathered.value, renaming);
 }
 
 /// New indices over the tensor's dimensions, named as in the first part that names them.

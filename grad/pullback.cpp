@@ -59,6 +59,24 @@ class ActiveNodes {
     throw Error(std::move(diagnosis));
 }
 
+/// Each factor's cotangent is a product of the others: of n factors, n^2 operands.
+void require_short(const Program& program, const ActiveNodes& nodes, const Apply& product,
+                   Span span) {
+    constexpr std::size_t max_operands = 4'000'000;
+    const auto active =
+        static_cast<std::size_t>(std::count_if(product.args.begin(), product.args.end(),
+                                               [&](Expr factor) { return nodes.contain(factor); }));
+    if (active * product.args.size() <= max_operands) return;
+    Diagnosis diagnosis{.kind = ErrorKind::limit,
+                        .message = format("the gradient of a product of {} factors is too large",
+                                          product.args.size()),
+                        .source = program.source,
+                        .labels = {},
+                        .hint = "reduce over an index: `prod[k](A[k])`"};
+    if (!span.is_empty()) diagnosis.labels.push_back({.span = span, .text = ""});
+    throw Error(std::move(diagnosis));
+}
+
 /// Of `y = a/b`, where an array holds y: the cotangent of a's operands with `(d/b)*a` written as
 /// `d*y`. So softmax's gradient reads its output and computes no exponential again.
 Expr with_saved_quotient(Context& context, Expr cotangent, const Apply& quotient, Expr saved) {
@@ -85,24 +103,24 @@ std::vector<ReadCotangent> pull_back(const Program& program, const Differentiate
                                      const Cotangent& upstream, const Active& active) {
     Context& context = *program.context;
     const ActiveNodes nodes(what.term, active);
-    ExprMap<Cotangent> cotangents{{what.term, upstream}};
+    ExprMap<std::vector<Cotangent>> uses{{what.term, {upstream}}};
     std::vector<ReadCotangent> reads;
     const Apply* quotient =
         is_apply(what.term, Op::div) && what.saved ? std::get_if<Apply>(&what.term->term) : nullptr;
     for (auto node = nodes.in_order().rbegin(); node != nodes.in_order().rend(); ++node) {
-        const auto found = cotangents.find(*node);
-        if (found == cotangents.end()) continue;
-        const Cotangent d = found->second;
+        const auto found = uses.find(*node);
+        if (found == uses.end()) continue;
+        const Cotangent d = sum(context, found->second);
+        uses.erase(found);
         if (std::holds_alternative<Access>((*node)->term)) reads.push_back({*node, d});
         const auto give = [&](Expr operand, const Cotangent& share) {
-            if (!nodes.contain(operand) || !share.value) return;
-            Cotangent& total = cotangents[operand];
-            total = sum(context, total, share);
+            if (nodes.contain(operand) && share.value) uses[operand].push_back(share);
         };
         if (const auto* cast = std::get_if<Cast>(&(*node)->term)) give(cast->a, d);
         const auto* apply = std::get_if<Apply>(&(*node)->term);
         if (apply == nullptr) continue;
         if (dependence(apply->op) == Dependence::unknown) no_derivative(program, *apply, what.span);
+        if (apply->op == Op::mul) require_short(program, nodes, *apply, what.span);
         const Expr y = *node == what.term && what.saved ? what.saved : *node;
         for (std::size_t n = 0; n < apply->args.size(); ++n) {
             if (!nodes.contain(apply->args[n])) continue;

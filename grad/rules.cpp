@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "dsl/walk.h"
 #include "grad/formula.h"
 
 namespace ricci::grad {
@@ -230,13 +231,35 @@ Expr to_expr(Context& context, const Cotangent& d) {
     return context.apply(Op::select, {d.guard, d.value, context.integer(0)});
 }
 
-Cotangent sum(Context& context, const Cotangent& a, const Cotangent& b) {
-    if (!a.value) return b;
-    if (!b.value) return a;
-    if (a.guard == b.guard) return {.guard = a.guard, .value = context.add(a.value, b.value)};
-    const Expr total = context.add(to_expr(context, a), to_expr(context, b));
-    if (!a.guard || !b.guard) return {.guard = Expr(), .value = total};
-    return {.guard = context.apply(Op::logical_or, {a.guard, b.guard}), .value = total};
+Cotangent sum(Context& context, const std::vector<Cotangent>& uses) {
+    // Uses under the same guard stay under it.
+    std::vector<Expr> guards;
+    ExprMap<std::vector<Expr>> guarded;
+    std::vector<Expr> values;
+    for (const Cotangent& use : uses) {
+        if (!use.guard) {
+            values.push_back(use.value);
+            continue;
+        }
+        std::vector<Expr>& group = guarded[use.guard];
+        if (group.empty()) guards.push_back(use.guard);
+        group.push_back(use.value);
+    }
+    const auto total = [&](const std::vector<Expr>& terms) {
+        return terms.size() == 1 ? terms.front() : context.apply(Op::add, terms);
+    };
+    const bool is_everywhere = !values.empty();
+    if (!is_everywhere && guards.size() == 1) {
+        return {.guard = guards.front(), .value = total(guarded.at(guards.front()))};
+    }
+    Cotangent result;
+    for (const Expr guard : guards) {
+        values.push_back(to_expr(context, {.guard = guard, .value = total(guarded.at(guard))}));
+        if (is_everywhere) continue;
+        result.guard = result.guard ? context.apply(Op::logical_or, {result.guard, guard}) : guard;
+    }
+    result.value = total(values);
+    return result;
 }
 
 Cotangent where(Context& context, Expr condition, const Cotangent& d) {

@@ -1,7 +1,7 @@
 // grad/rules.h – derivatives of the operations, one row each
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "dsl/expr.h"
 
@@ -15,8 +15,8 @@ struct Cotangent {
     Expr value;  ///< empty: no cotangent
 };
 
-/// The cotangent of a term used in several places.
-[[nodiscard]] Cotangent sum(Context& context, const Cotangent& a, const Cotangent& b);
+/// The cotangent of a term used in several places, from those of its uses (one or more).
+[[nodiscard]] Cotangent sum(Context& context, const std::vector<Cotangent>& uses);
 /// The cotangent restricted to where the condition holds.
 [[nodiscard]] Cotangent where(Context& context, Expr condition, const Cotangent& d);
 /// `guard ? value : 0` as a term.
