@@ -22,6 +22,11 @@ void lower(Kernel kernel, PlanBuilder& builder) {
         return;
     }
     if (lower_contraction(kernel, lanes, builder)) return;
+    if (std::vector<Kernel> parts = split_border(kernel, codegen::lanes(kernel, builder.target()));
+        !parts.empty()) {
+        for (Kernel& part : parts) lower(std::move(part), builder);
+        return;
+    }
     if (const auto chunks = useful_chunks(units(kernel, lanes), lanes.cycles)) {
         if (auto split = split_reduction(kernel, *chunks, builder)) {
             lower(std::move(split->partial), builder);

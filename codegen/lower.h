@@ -44,6 +44,11 @@ struct SplitReduction {
 [[nodiscard]] std::optional<SplitReduction> split_reduction(const Kernel& kernel,
                                                             std::int64_t chunks,
                                                             PlanBuilder& builder);
+/// Cuts the axis that the result is contiguous in where the bounds of the reduced axes begin to
+/// move with it, so that its core can run in lanes: first border, core, last border. Empty unless
+/// there is such an axis whose core has at least `lanes` points.
+[[nodiscard]] std::vector<Kernel> split_border(const Kernel& kernel, std::int64_t lanes);
+
 /// How many chunks leave no thread idle: nothing unless `units` (what can run side by side without
 /// a split) are few and the work of `cycles` is long.
 [[nodiscard]] std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles);

@@ -94,11 +94,12 @@ class Packer {
         panels_.point_step = tiling_.pitch;
         panels_.element_step = 1;
         panels_.elements = points(kernel_.reduced) * tiling_.pitch;
-        describe(!is_contiguous(term_, tiling_.axis.var));
+        describe(!is_contiguous(term_, tiling_.axis.var) && !is_transposed());
     }
     void describe(bool is_gathered) {
         const char* why = panels_.point_step == 1 ? "tiles, elements, step of a row; copied"
                           : is_gathered           ? "tiles, elements, step of a point; gathered"
+                          : is_transposed()       ? "tiles, elements, step of a point; transposed"
                                                   : "tiles, elements, step of a point";
         schedule_.directives.push_back(
             {"pack",
@@ -178,13 +179,60 @@ class Packer {
         // Lines may be longer than a tile's step: what is loaded there belongs to the next tile.
         if (has_edge() || tiling_.pitch > tiling_.step)
             lanes.limit = bound(form(tiling_.axis.extent) - first());
-        append(body, over_points(over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-                   Substitution here;
-                   here.replace(tiling_.axis.var, first() + offset);
-                   return store(place(offset), here(term_));
-               })));
+        if (is_transposed()) {
+            append(body, transpose(lanes));
+            return body;
+        }
+        append(body, over_points(vectors_of_elements(lanes, Substitution{}, form(0))));
         return body;
     }
+    /// The lines of one reduced point, from element `start` on.
+    Body vectors_of_elements(const Lanes& lanes, const Substitution& point,
+                             const AffineForm& start) {
+        return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+            Substitution here = point;
+            here.replace(tiling_.axis.var, first() + start + offset);
+            return store(here(place(start + offset)), here(term_));
+        });
+    }
+
+    /// Rows that are contiguous in the last reduced axis become lines: squares of lanes by points
+    /// are loaded by rows and stored by lines.
+    [[nodiscard]] bool is_transposed() const {
+        const Axis& last = kernel_.reduced.back();
+        return kernel_.conditions.is_empty() && is_contiguous(term_, last.var) &&
+               !is_contiguous(term_, tiling_.axis.var) && last.extent >= lanes_ &&
+               tiling_.pitch >= lanes_;
+    }
+    Body transpose(const Lanes& lanes) {
+        Nest& nest = kernel_.nest;
+        const Axis last = kernel_.reduced.back();
+        const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
+        const VarId square = nest.add(Var{"square"});
+        const VarId point = nest.add(Var{"p"});
+        const AffineForm element = form(square, lanes.lanes);
+        Lanes across{lanes.lanes, 1, lanes.limit};
+        for (BoundTerm& term : across.limit) term.form = term.form - element;
+        Substitution here;
+        here.replace(last.var, form(start) + form(point));
+        Body lines;
+        lines.push_back(make_loop(point, Bind::unroll, lanes.lanes,
+                                  vectors_of_elements(across, here, element)));
+        Body squares;
+        squares.push_back(make_loop(square, Bind::serial, lanes.unroll, std::move(lines)));
+        const std::int64_t whole = last.extent / lanes.lanes * lanes.lanes;
+        Body body;
+        body.push_back(make_loop(start, Bind::serial, bound(0), bound(whole), std::move(squares),
+                                 lanes.lanes));
+        if (whole < last.extent)
+            body.push_back(make_loop(last.var, Bind::serial, bound(whole), bound(last.extent),
+                                     vectors_of_elements(lanes, Substitution{}, form(0))));
+        std::vector<AxisRange> outer;
+        for (const Axis& axis : kernel_.reduced)
+            if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
+        return wrap(outer, std::move(body));
+    }
+
     Body over_points(Body body) {
         std::vector<AxisRange> ranges;
         for (const ReducedLoop& loop : reduced_loops(kernel_, kernel_.reduced).loops)

@@ -24,9 +24,10 @@ Target target(int vector_bytes) {
 }
 
 /// The first element at which the plan's result leaves the reference's bound, or nothing.
-std::string difference(const BoundProgram& program, const Target& target) {
+std::string difference(const BoundProgram& program, const Signature& signature,
+                       const Target& target) {
     const codegen::Plan plan = codegen::plan(program, target);
-    const std::vector<Array> arguments = random_arguments(program, 7);
+    const std::vector<Array> arguments = random_arguments(program, signature, 7);
     const auto expected = runtime::evaluate_with_bounds(program, arguments);
     std::vector<Array> copies;
     for (const Array& argument : arguments)
@@ -47,7 +48,7 @@ void check(const std::string& text, const Signature& signature) {
     const BoundProgram bound = ricci::bind(canonicalise(parse_program(text)), signature);
     INFO(text);
     for (const int vector_bytes : {64, 32, 16})
-        CHECK(difference(bound, target(vector_bytes)) == "");
+        CHECK(difference(bound, signature, target(vector_bytes)) == "");
 }
 
 }  // namespace
@@ -89,6 +90,20 @@ TEST_CASE("batches, several rows and several reduced axes") {
           {{"A", array({20, 10})}, {"v", array({10})}, {"B", array({10, 33})}});
 }
 
+TEST_CASE("conditions become loop bounds, with a core in lanes and borders") {
+    const Signature line = {{"dO", array({100})}, {"F", array({7})}};
+    check("dA[t] := sum[k | t-k >= 0 && t-k < size(dO,0)](dO[t-k]*F[k]) where t in 0:106", line);
+    check("dA[t] := sum[k | t-2*k >= 0 && t-2*k < size(dO,0)](dO[t-2*k]*F[k]) where t in 0:112",
+          line);
+    check("S[i] := sum[k | k <= i](A[i,k])", {{"A", array({40, 40})}});
+    check("S[i,j] := sum[k | k <= i && k != 3](A[i,k]*B[k,j])",
+          {{"A", array({30, 30})}, {"B", array({30, 20})}});
+    check(
+        "P[y,x] := sum[r,s | y-r >= 0 && y-r < 20 && x-s >= 0 && x-s < 40](Q[y-r,x-s]*G[r,s])"
+        " where y in 0:22, x in 0:42",
+        {{"Q", array({20, 40})}, {"G", array({3, 3})}});
+}
+
 TEST_CASE("a long sum with few results is split in two levels") {
     check("C[i,j] := A[k,i]*B[k,j]", {{"A", array({9000, 3})}, {"B", array({9000, 33})}});
     check("s := A[i,j]", {{"A", array({1100, 1001})}});
@@ -107,7 +122,7 @@ TEST_CASE("plans of random programs compute what the reference computes") {
             continue;
         }
         INFO(str(program));
-        CHECK(difference(bound, target(seed % 2 == 0 ? 64 : 16)) == "");
+        CHECK(difference(bound, program.signature, target(seed % 2 == 0 ? 64 : 16)) == "");
         ++checked;
     }
     CHECK(checked > 100);
