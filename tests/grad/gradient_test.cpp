@@ -184,3 +184,11 @@ TEST_CASE("the gradient of a partial product update is refused") {
           "  |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
           "  = hint: update the whole array, or make a new one with `:=`");
 }
+
+TEST_CASE("a product too long to differentiate is refused before it fills the memory") {
+    std::string text = "Y[i] := A[i]";
+    for (int n = 0; n < 3000; ++n) text += format("*A[i+{}]", n);
+    const std::string error = error_text([&] { (void)grad::gradient(parse_program(text), "A"); });
+    CHECK(error.starts_with("limit: the gradient of a product of 3001 factors is too large\n"));
+    CHECK(error.ends_with("  = hint: reduce over an index: `prod[k](A[k])`"));
+}
