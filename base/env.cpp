@@ -39,7 +39,7 @@ constexpr std::array variables = {
     Variable{
         .name = "RICCI_TIMER", .meaning = "`1`: print a table of times at exit", .fallback = "0"},
     Variable{.name = "RICCI_TARGET",
-             .meaning = "processor to compile for: `x86-64`, `x86-64-v3`, `znver5`, ...",
+             .meaning = "vector instructions to compile for: `avx512`, `avx2`, `sse2`",
              .fallback = "this machine"},
     Variable{.name = "RICCI_DATA",
              .meaning = "directory with data sets for the examples",

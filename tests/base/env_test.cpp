@@ -2,10 +2,14 @@
 #include "base/env.h"
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "tests/support/golden.h"
 #include "tests/support/set_variable.h"
 
 namespace ricci {
@@ -31,6 +35,14 @@ TEST_CASE("every variable has a meaning and a default") {
         CHECK_FALSE(variable.meaning.empty());
         CHECK_FALSE(variable.fallback.empty());
     }
+}
+
+TEST_CASE("the README lists every variable with its meaning and default") {
+    std::ifstream file(tests::source_root() / "README.md");
+    const std::string readme{std::istreambuf_iterator<char>(file), {}};
+    for (const env::Variable& variable : env::all_variables())
+        CHECK(readme.find(format("| `{}` | {} | {} |", variable.name, variable.meaning,
+                                 variable.fallback)) != std::string::npos);
 }
 
 TEST_CASE("the number of threads is read and checked") {
