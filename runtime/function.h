@@ -65,8 +65,8 @@ class Function {
     /// A gradient written by hand. It gets the forward's arguments and the cotangent of the result
     /// (`dY`) by name and gives an array of the argument's shape and type.
     using Gradient = std::function<Array(const Arguments&)>;
-    /// Registers one for an argument: `backward` uses it in place of the generated one.
-    /// Throws: `name` when there is no such argument.
+    /// Registers one for an argument: `backward` uses it in place of the generated one. An empty
+    /// one takes it away again. Throws: `name` when there is no such argument.
     void set_gradient(const std::string& argument, Gradient gradient);
     /// The registered gradient, or an empty one.
     [[nodiscard]] Gradient registered_gradient(const std::string& argument) const;

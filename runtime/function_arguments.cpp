@@ -25,12 +25,22 @@ std::string takes(const Function::State& state) {
     return format("`{}` takes {}", state.name, quoted_list(state.argument_names));
 }
 
+/// Only floating values have gradients; numbers are taken for such.
+void require_floating(const std::string& argument, const Array& array) {
+    if (is_floating(array.dtype()) || array.is_weak()) return;
+    fail(ErrorKind::gradient,
+         format("the argument `{}` has type {}, which has no gradient", argument,
+                name(array.dtype())),
+         "convert it to f32 or f64");
+}
+
 }  // namespace
 
 std::vector<const Array*> Function::State::in_order(const Arguments& arguments) const {
     std::vector<const Array*> ordered(argument_names.size(), nullptr);
     bool is_complete = true;
     for (const auto& [argument, array] : arguments) {
+        if (!gradient_of.empty() && argument == gradient_of) require_floating(argument, array);
         const auto at = std::ranges::find(argument_names, argument);
         if (at == argument_names.end()) {
             is_complete =

@@ -44,6 +44,7 @@ Function Function::grad(const std::string& argument,
     const std::string name = gradient_name(state.name, position);
     if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(program));
     Function gradient = state.derive(std::move(program), name, {});
+    gradient.state()->gradient_of = argument;
     state.gradients.emplace(key, gradient);
     return gradient;
 }
@@ -52,7 +53,10 @@ void Function::set_gradient(const std::string& argument, Gradient gradient) {
     State& state = require_state();
     (void)state.position_of(argument);
     const std::lock_guard lock(state.derived_mutex);
-    state.registered[argument] = std::move(gradient);
+    if (gradient)
+        state.registered[argument] = std::move(gradient);
+    else
+        state.registered.erase(argument);
     state.pairs.clear();
 }
 

@@ -44,7 +44,8 @@ struct Function::State {
     /// The compiled program for these arguments, made when it is met first.
     [[nodiscard]] std::shared_ptr<const Specialisation> specialise(
         std::span<const Array* const> arguments, const std::vector<std::string>& outputs);
-    /// Arguments by name in the program's order. Throws: `name`.
+    /// Arguments by name in the program's order. Throws: `name`; `gradient` when the gradient of an
+    /// integer is asked for.
     [[nodiscard]] std::vector<const Array*> in_order(const Arguments& arguments) const;
     /// Throws: `name` when the count differs.
     void require_count(std::size_t count) const;
@@ -66,6 +67,7 @@ struct Function::State {
     Device device;
     std::vector<std::string> argument_names;
     std::vector<std::string> ignored_names;  ///< accepted by name, not needed
+    std::string gradient_of;                 ///< of a gradient: the forward's argument
     std::vector<bool> is_structural;         ///< by argument: its value decides the kernels
     std::vector<bool> is_updated;            ///< by argument: a statement changes it
 

@@ -107,6 +107,12 @@ class CallGradients {
             result = written(arguments);
             check(name, result, record_.arguments[position]->value);
         } else {
+            if (!record_.pair || !record_.pair->backward.contains(position)) {
+                fail(ErrorKind::gradient,
+                     format("the gradient registered of `{}` for `{}` was taken away after the "
+                            "forward run",
+                            state_.name, name));
+            }
             result = generated(record_.pair->backward.at(position));
         }
         return result;

@@ -1,11 +1,13 @@
 // tests/runtime/function_test.cpp – calls: values, names, updates, errors, threads
 #include "runtime/function.h"
 
+#include <cstring>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "runtime/parallel.h"
 #include "tests/support/error_text.h"
 
 namespace ricci {
@@ -185,6 +187,36 @@ TEST_CASE("a gradient is a function that accepts the forward's arguments too") {
     CHECK(error_text([&] { (void)linear.grad("V"); }) ==
           "name: `linear` has no argument `V`\n"
           "  = hint: `linear` takes `W`, `X`, `b`");
+}
+
+TEST_CASE("results are the same bits for any number of threads") {
+    const std::vector<std::pair<std::string, Arguments>> cases = {
+        {"Y[n,o] := W[o,k]*X[n,k] + b[o]",
+         {{"W", Array::randn(DType::f32, {150, 700}, 1)},
+          {"X", Array::randn(DType::f32, {333, 700}, 2)},
+          {"b", Array::randn(DType::f32, {150}, 3)}}},
+        {"s := sum[i,j](x[i,j])", {{"x", Array::randn(DType::f32, {1000, 777}, 4)}}},
+        {"c[j] := exp(x[i,j])", {{"x", Array::randn(DType::f64, {5000, 70}, 5)}}}};
+    const int before = num_threads();
+    for (const auto& [text, arguments] : cases) {
+        CAPTURE(text);
+        const Function f = compile(text);
+        set_num_threads(1);
+        const Array one = f(arguments);
+        set_num_threads(4);
+        const Array four = f(arguments);
+        const auto bytes = static_cast<std::size_t>(one.size()) * size_bytes(one.dtype());
+        CHECK(std::memcmp(one.data(), four.data(), bytes) == 0);
+    }
+    set_num_threads(before);
+}
+
+TEST_CASE("integers have no gradient") {
+    const Function f = compile("y[i] := x[i]");
+    const Array x = Array::arange(DType::i64, {3});
+    CHECK(error_text([&] { (void)f.grad("x")({{"x", x}, {"dy", x}}); }) ==
+          "gradient: the argument `x` has type i64, which has no gradient\n"
+          "  = hint: convert it to f32 or f64");
 }
 
 TEST_CASE("an empty function and a device that is not there are errors") {

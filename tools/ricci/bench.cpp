@@ -178,8 +178,9 @@ void add_bench(CLI::App& app, Command& chosen) {
     add_execution(*command, options->common);
     command->add_flag("--grad", options->has_gradients, "also every gradient");
     command->footer(
-        R"help(Operations are counted from the equations, bytes are arguments and outputs once; `plan` and
-`compile` are the times from program to machine code without any cache.
+        R"help(Operations are counted from the equations, bytes are arguments and outputs once (arrays that
+stay in caches exceed the rate of copies); `plan` and `compile` are the times from program
+to machine code without any cache.
 Examples:
   ricci bench "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=1024x784 X=1024x784 b=1024:f32 --grad
   ricci bench "y[i] := 2*x[i] + 1" x=8:f32 --threads 1)help");

@@ -70,7 +70,7 @@ void add_grad(CLI::App& app, Command& chosen) {
                      "FILE.npy for a single gradient, dA=FILE.npy for one of several")
         ->allow_extra_args(false);
     command->footer(
-        R"help(The cotangent of an output Y is given as dY=SPEC. Without any, that of the result is ones.
+        R"help(The cotangent of an output Y is given as dY=SPEC. Without any, the result's is ones.
 Examples:
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W,X W=2x3 X=4x3
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W W=2x3 X=4x3 dY=dy.npy -o dW=dw.npy)help");
