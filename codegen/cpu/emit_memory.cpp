@@ -1,4 +1,5 @@
 // codegen/cpu/emit_memory.cpp – loads and stores
+#include <algorithm>
 #include <cstdlib>
 
 #include <llvm/IR/Constants.h>
@@ -171,14 +172,16 @@ void NestEmitter::store(const Store& store) {
 }
 
 void NestEmitter::write_scalar(const Store& store, const Access& access, Wide value) {
-    auto* instruction = ir_.CreateAlignedStore(to_memory(store.buffer, value).value(),
-                                               access.pointer, align_of(access));
-    mark(store, instruction);
+    ir_.CreateAlignedStore(to_memory(store.buffer, value).value(), access.pointer,
+                           align_of(access));
 }
 
-/// Marks a store as going around the caches when the schedule wants it.
-void NestEmitter::mark(const Store& store, llvm::Instruction* instruction) {
-    if (store.hint != StoreHint::streaming) return;
+/// Marks a store as going around the caches when the schedule wants it. Only whole aligned vectors
+/// have an instruction for that: others would be taken apart.
+void NestEmitter::mark(const Store& store, const Access& access, llvm::StoreInst* instruction) {
+    const auto bytes = std::int64_t(size_bytes(nest_.at(store.buffer).dtype)) * lanes_;
+    const std::int64_t needed = std::min<std::int64_t>(bytes, target_.vector_bytes);
+    if (store.hint != StoreHint::streaming || access.alignment % needed != 0) return;
     streams_ = true;
     auto* one = llvm::ConstantAsMetadata::get(ir_.getInt32(1));
     instruction->setMetadata(llvm::LLVMContext::MD_nontemporal,
@@ -208,9 +211,11 @@ void NestEmitter::store_lanes(const Store& store, const Access& access, Wide val
         lanes = select(wide(mask), lanes, old);
         mask = nullptr;
     }
-    mark(store, mask ? static_cast<llvm::Instruction*>(
-                           ir_.CreateMaskedStore(lanes.value(), pointer, align, mask))
-                     : ir_.CreateAlignedStore(lanes.value(), pointer, align));
+    if (mask) {
+        ir_.CreateMaskedStore(lanes.value(), pointer, align, mask);
+    } else {
+        mark(store, access, ir_.CreateAlignedStore(lanes.value(), pointer, align));
+    }
 }
 
 /// All lanes store to one place: the last one that runs stays.

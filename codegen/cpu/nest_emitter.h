@@ -18,6 +18,7 @@ class BasicBlock;
 class Function;
 class Instruction;
 class Module;
+class StoreInst;
 }  // namespace llvm
 
 namespace ricci::codegen::cpu {
@@ -152,7 +153,7 @@ class NestEmitter {
     void store_last_lane(const Store& store, const Access& access, Wide value);
     void store_one_by_one(const Store& store, const Access& access, Wide value);
     void write_scalar(const Store& store, const Access& access, Wide value);
-    void mark(const Store& store, llvm::Instruction* instruction);
+    void mark(const Store& store, const Access& access, llvm::StoreInst* instruction);
     llvm::Value* last_lane_pointer(BufferId buffer, const Access& access);
     llvm::Value* mask_or_all();
     [[nodiscard]] bool is_local(BufferId buffer) const;

@@ -1,11 +1,13 @@
 // tests/codegen_cpu/compile_test.cpp – targets, images, loading and unloading
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "base/error.h"
 #include "tests/codegen_cpu/kernel_support.h"
+#include "tests/support/set_variable.h"
 
 namespace ricci::tests {
 namespace {
@@ -104,6 +106,29 @@ TEST_CASE("text and assembly show vectors of the target") {
     CHECK(cpu::emit_assembly({&nest, 1}, target).find("zmm") != std::string::npos);
     CHECK(cpu::emit_assembly({&nest, 1}, cpu::named_target("sse2")).find("ymm") ==
           std::string::npos);
+}
+
+TEST_CASE("streaming stores of aligned vectors go around the caches") {
+    for (const std::int64_t alignment : {64, 4}) {
+        CAPTURE(alignment);
+        Builder b("zeros");
+        const BufferId y = b.argument("y", DType::f32, 1024, true);
+        b.nest.buffers[0].alignment = alignment;
+        const VarId lane = b.var("lane");
+        Stmt store = make_store(y, {form(b.task, 16) + form(lane)}, make_number(DType::f32, 0));
+        std::get<Store>(store.node).hint = StoreHint::streaming;
+        const Nest nest = b.finish(64, {make_loop(lane, Bind::vector, 16, {store})});
+        const std::string text = cpu::emit_assembly({&nest, 1}, cpu::named_target("avx512"));
+        CHECK((text.find("vmovntps") != std::string::npos) == (alignment == 64));
+        CHECK((text.find("sfence") != std::string::npos) == (alignment == 64));
+    }
+}
+
+TEST_CASE("RICCI_TARGET names the target, as far as the machine goes") {
+    const SetVariable variable("RICCI_TARGET", "sse2");
+    CHECK(cpu::host_target().vector_bytes == 16);
+    const SetVariable unknown("RICCI_TARGET", "neon");
+    CHECK_THROWS_AS(std::ignore = cpu::host_target(), Error);
 }
 
 TEST_CASE("an unknown target is an error") {
