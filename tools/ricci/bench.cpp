@@ -126,6 +126,25 @@ class Row {
     DType dtype_ = DType::f32;
 };
 
+void print(const std::vector<Row>& rows, const Limits& limits) {
+    std::string text = Row::head();
+    double backward = 0;
+    for (const Row& row : rows) {
+        text += row.text(limits);
+        backward += row.median_seconds();
+    }
+    backward -= rows.front().median_seconds();
+    if (rows.size() > 1)
+        text += format("gradients together: {:.2f} times the forward\n",
+                       backward / rows.front().median_seconds());
+    text += format(
+        "limits on {}: {:.1f} GFLOP/s of {} multiply-adds, {:.2f} GB/s of copies "
+        "(loops in C++, same run)\n",
+        plural(static_cast<std::size_t>(num_threads()), "thread"), limits.flops * 1e-9,
+        name(rows.front().dtype()), limits.bytes_per_second * 1e-9);
+    std::cout << text << std::flush;
+}
+
 int run(const Options& options) {
     const NamedSpecs specs = parse_arguments(options.common);
     apply_threads(options.common);
@@ -146,26 +165,14 @@ int run(const Options& options) {
         if (program.argument(name) || gradients.empty()) forward.emplace_back(name, array);
     std::vector<Row> rows;
     rows.emplace_back(program.at(program.result()).name, function, forward);
+    const DType dtype = rows.front().dtype();
+    const Limits before = measure_limits(dtype, num_threads());
     for (const Gradient& gradient : gradients)
         rows.emplace_back(gradient.name, gradient.function, gradient.arguments);
-
-    const Limits limits = measure_limits(rows.front().dtype(), num_threads());
-    std::string text = Row::head();
-    double backward = 0;
-    for (const Row& row : rows) {
-        text += row.text(limits);
-        backward += row.median_seconds();
-    }
-    backward -= rows.front().median_seconds();
-    if (!gradients.empty())
-        text += format("gradients together: {:.2f} times the forward\n",
-                       backward / rows.front().median_seconds());
-    text += format(
-        "limits on {}: {:.1f} GFLOP/s of {} multiply-adds, {:.2f} GB/s of copies "
-        "(loops in C++, same run)\n",
-        plural(static_cast<std::size_t>(num_threads()), "thread"), limits.flops * 1e-9,
-        name(rows.front().dtype()), limits.bytes_per_second * 1e-9);
-    std::cout << text << std::flush;
+    // Twice, lest other work on the machine pass for its limit.
+    const Limits after = measure_limits(dtype, num_threads());
+    print(rows, {.flops = std::max(before.flops, after.flops),
+                 .bytes_per_second = std::max(before.bytes_per_second, after.bytes_per_second)});
     return 0;
 }
 
@@ -178,9 +185,9 @@ void add_bench(CLI::App& app, Command& chosen) {
     add_execution(*command, options->common);
     command->add_flag("--grad", options->has_gradients, "also every gradient");
     command->footer(
-        R"help(Operations are counted from the equations, bytes are arguments and outputs once (arrays that
-stay in caches exceed the rate of copies); `plan` and `compile` are the times from program
-to machine code without any cache.
+        R"help(Operations are counted from the equations, bytes are arguments and outputs once
+(arrays that stay in caches exceed the rate of copies); `plan` and `compile` are the times from
+program to machine code without any cache.
 Examples:
   ricci bench "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=1024x784 X=1024x784 b=1024:f32 --grad
   ricci bench "y[i] := 2*x[i] + 1" x=8:f32 --threads 1)help");

@@ -216,8 +216,8 @@ void add_check(CLI::App& app, Command& chosen) {
     command->add_option("--threads", options->threads, "threads of a kernel")
         ->check(CLI::Range(1, 1024));
     command->footer(
-        R"help(Outputs are compared with the reference evaluator; gradients, in f64, with it and with
-central differences at up to 32 elements. Elements where rounding or a kink decides are
+        R"help(Outputs are compared with the reference evaluator; gradients, in f64, with it and
+with central differences at up to 32 elements. Elements where rounding or a kink decides are
 skipped. Exit status 1 when one disagrees.
 Examples:
   ricci check "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=5x7 X=3x7 b=5:f32
