@@ -24,6 +24,7 @@ class Binder {
           arguments_(match_arguments(program, signature)),
           sizes_(program, arguments_),
           typing_(program, bound_.tensors) {
+        for (TensorId id : structural_scalars(program)) structural_.insert(id);
         bound_.context = program.context;
         bound_.arguments = program.arguments;
         bound_.tensors.resize(program.tensors.size());
@@ -138,7 +139,8 @@ class Binder {
             for (IndexId id : reduce->indices) bind_index(id);
             domain.insert(domain.end(), reduce->indices.begin(), reduce->indices.end());
             if (reduce->condition)
-                result.reduction->condition = typing_.truth(typed(reduce->condition).term);
+                result.reduction->condition =
+                    typing_.truth(typed(with_structural_scalars(reduce->condition)).term);
             value = reduce->body;
         }
         const Typing::Typed body = typed(value);
@@ -150,6 +152,17 @@ class Binder {
         check_reads(result, domain);
         check_writes(equation, result);
         bound_.equations.push_back(std::move(result));
+    }
+
+    /// Scalars that stand in subscripts are numbers in conditions, too, where they bound the
+    /// subscripts.
+    Expr with_structural_scalars(Expr condition) {
+        return rewrite(context_, condition, [&](Expr node) {
+            const auto* access = std::get_if<Access>(&node->term);
+            const bool is_structural =
+                access && access->at.empty() && structural_.contains(access->tensor);
+            return is_structural ? context_.integer(sizes_.value(node)) : node;
+        });
     }
 
     /// Sizes become numbers, and scalars where they stand in subscripts.
@@ -265,6 +278,7 @@ class Binder {
     Context& context_;
     std::vector<const ArgumentSpec*> arguments_;
     SizeEvaluator sizes_;
+    std::set<TensorId> structural_;  ///< scalars that stand in subscripts and ranges
     BoundProgram bound_;
     Typing typing_;
 };

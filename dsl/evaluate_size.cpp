@@ -148,4 +148,21 @@ Expr SizeEvaluator::with_numbers(Expr e, bool with_scalars) {
     });
 }
 
+Expr SizeEvaluator::condition_with_numbers(Expr condition) {
+    Context& context = *program_.context;
+    return rewrite(context, with_numbers(condition, false), [&](Expr node) {
+        const auto* access = std::get_if<Access>(&node->term);
+        if (!access || !access->at.empty() || !is_whole(access->tensor)) return node;
+        return context.integer(value(node));
+    });
+}
+
+bool SizeEvaluator::is_whole(TensorId id) const {
+    const ArgumentSpec* spec = arguments_.at(position(id));
+    if (program_.at(id).role != Role::scalar || !spec || !spec->value) return false;
+    if (std::holds_alternative<std::int64_t>(*spec->value)) return true;
+    const auto* real = std::get_if<double>(&*spec->value);
+    return real && *real == std::floor(*real) && std::abs(*real) <= 0x1p62;
+}
+
 }  // namespace ricci

@@ -21,11 +21,14 @@ class SizeEvaluator {
     [[nodiscard]] std::int64_t value(Expr e);
     /// The term with sizes, and where `with_scalars` scalars too, replaced by integer literals.
     [[nodiscard]] Expr with_numbers(Expr e, bool with_scalars);
+    /// The same for a condition: scalars that are no whole numbers, or not known, stay.
+    [[nodiscard]] Expr condition_with_numbers(Expr condition);
 
   private:
     std::int64_t compute(Expr e);
     [[nodiscard]] std::optional<std::int64_t> compute(const Apply& apply, Expr e) const;
     std::int64_t scalar(TensorId id) const;
+    bool is_whole(TensorId id) const;
 
     const Program& program_;
     std::vector<const ArgumentSpec*> arguments_;

@@ -56,7 +56,7 @@ class Checker {
         found.b = sizes_.value(requirement.b);
         const Expr subscript = sizes_.with_numbers(requirement.a, true);
         const Expr condition =
-            requirement.condition ? sizes_.with_numbers(requirement.condition, true) : Expr();
+            requirement.condition ? sizes_.condition_with_numbers(requirement.condition) : Expr();
         std::vector<IndexId> domain = requirement.indices;
         if (condition)
             for (IndexId id : free_indices(condition)) domain.push_back(id);
