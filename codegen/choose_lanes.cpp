@@ -11,6 +11,10 @@ namespace {
 
 /// Cycles of a gathered element, measured on Zen 5 and Sapphire Rapids: 1.3 to 1.7.
 constexpr double gather_cycles = 1.5;
+/// Scattered elements cost a line each to be written and, first, to be read.
+constexpr double scatter_cycles = 4;
+/// Cycles of a vector from memory or the outer caches, prefetched.
+constexpr double vector_cycles = 2;
 
 class Chooser {
   public:
@@ -70,7 +74,7 @@ class Chooser {
             else if (step == 0 && !touch.is_computed)
                 cycles += touch.is_store ? 1 : 0.5;
             else
-                cycles += gather_cycles * double(lanes);
+                cycles += (touch.is_store ? scatter_cycles : gather_cycles) * double(lanes);
         }
         return cycles;
     }

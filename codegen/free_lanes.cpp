@@ -22,6 +22,7 @@ class FreeLanes {
     }
 
     void run() {
+        find_transposed();
         TaskSplit split =
             split_free_axes(kernel_, lanes_.axis, lanes_.lanes * unroll_, lanes_.cycles);
         describe(split);
@@ -29,7 +30,7 @@ class FreeLanes {
         if (lanes_.axis) {
             const AxisRange range = split.loops.back();
             split.loops.pop_back();
-            body = lane_loops(range);
+            body = transposed_ ? transposed_loops(range) : lane_loops(range);
         } else {
             body = point(Lanes{}, form(0));
         }
@@ -54,6 +55,53 @@ class FreeLanes {
                                             nest.at(lanes_.axis->var).name,
                                             {unroll_},
                                             "vectors that accumulate side by side"});
+    }
+
+    /// Where a load is contiguous along another axis than the lanes', that axis runs in blocks of
+    /// as many points as there are lanes: squares that emitters transpose in registers.
+    void find_transposed() {
+        if (kernel_.body || !lanes_.axis || lanes_.is_reduced_axis || lanes_.lanes < 4) return;
+        for (Axis& axis : kernel_.free) {
+            if (axis == *lanes_.axis || axis.extent < lanes_.lanes) continue;
+            if (std::find(kernel_.colliding.begin(), kernel_.colliding.end(), axis.var) !=
+                kernel_.colliding.end())
+                continue;
+            const std::vector<Touch> all = touches(kernel_);
+            const bool is_far = std::any_of(all.begin(), all.end(), [&](const Touch& touch) {
+                const std::int64_t step = touch.address.coefficient(lanes_.axis->var);
+                return !touch.is_store && !touch.is_computed && step != 0 && step != 1 &&
+                       touch.address.coefficient(axis.var) == 1;
+            });
+            if (!is_far) continue;
+            transposed_ = axis;
+            block_ = kernel_.nest.add(Var{kernel_.nest.at(axis.var).name + "_square"});
+            axis = {block_, (axis.extent + lanes_.lanes - 1) / lanes_.lanes};
+            schedule_.directives.push_back({"transpose",
+                                            kernel_.nest.at(transposed_->var).name,
+                                            {lanes_.lanes},
+                                            "contiguous in an operand"});
+            return;
+        }
+    }
+
+    /// Whole squares, then the points that are left one by one.
+    Body transposed_loops(const AxisRange& range) {
+        const std::int64_t whole = transposed_->extent / lanes_.lanes;
+        const AffineForm first = form(block_, lanes_.lanes);
+        const auto test = [&](Op op) {
+            return make_operation(op, {make_index(form(block_)), make_integer(whole)},
+                                  DType::boolean);
+        };
+        square_point_ = kernel_.nest.add(Var{"p"});
+        Body body = lane_loops(range);
+        if (whole * lanes_.lanes == transposed_->extent) return body;
+        body = guarded(test(Op::lt), std::move(body));
+        square_point_.reset();
+        Body rest;
+        rest.push_back(make_loop(transposed_->var, Bind::serial, bound(first),
+                                 bound(transposed_->extent), lane_loops(range)));
+        append(body, guarded(test(Op::ge), std::move(rest)));
+        return body;
     }
 
     /// The full vectors, then the rest in masked ones.
@@ -87,11 +135,17 @@ class FreeLanes {
 
     /// Reduction and writes for the lanes that start at `start`.
     Body point(const Lanes& lanes, const AffineForm& start) {
-        if (!kernel_.body)
-            return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+        if (!kernel_.body) {
+            Body body = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
                 Substitution here = at(start + offset);
                 return write_all(kernel_, here);
             });
+            if (!square_point_) return body;
+            Body square;
+            square.push_back(
+                make_loop(*square_point_, Bind::unroll, lanes_.lanes, std::move(body)));
+            return square;
+        }
         Body body = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
             return reset(kernel_, accumulator_, offset);
         });
@@ -120,6 +174,8 @@ class FreeLanes {
     Substitution at(const AffineForm& place) const {
         Substitution here;
         if (lanes_.axis) here.replace(lanes_.axis->var, place);
+        if (square_point_)
+            here.replace(transposed_->var, form(block_, lanes_.lanes) + form(*square_point_));
         return here;
     }
 
@@ -129,6 +185,9 @@ class FreeLanes {
     Schedule& schedule_;
     Accumulator accumulator_;
     ReducedLoops reduced_;
+    std::optional<Axis> transposed_;     ///< runs in squares with the lanes
+    VarId block_{};                      ///< the square's number along it
+    std::optional<VarId> square_point_;  ///< the point inside the square, while squares are made
 };
 
 }  // namespace

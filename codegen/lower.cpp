@@ -14,26 +14,22 @@ std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
 
 }  // namespace
 
-void lower(Kernel kernel, PlanBuilder& builder) {
+void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     merge_axes(kernel);
     const LanePlan lanes = choose_lanes(kernel, builder.target());
     if (!kernel.body) {
         lower_pointwise(std::move(kernel), lanes, builder);
         return;
     }
-    if (lower_contraction(kernel, lanes, builder)) return;
+    if (lower_contraction(kernel, lanes, builder, splitting)) return;
     if (std::vector<Kernel> parts = split_border(kernel, codegen::lanes(kernel, builder.target()));
         !parts.empty()) {
-        for (Kernel& part : parts) lower(std::move(part), builder);
+        for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }
-    if (const auto chunks = useful_chunks(units(kernel, lanes), lanes.cycles)) {
-        if (auto split = split_reduction(kernel, *chunks, builder)) {
-            lower(std::move(split->partial), builder);
-            lower(std::move(split->total), builder);
-            return;
-        }
-    }
+    if (splitting == Splitting::allowed &&
+        lower_in_two_levels(kernel, units(kernel, lanes), lanes.cycles, builder))
+        return;
     if (lanes.is_reduced_axis)
         lower_row_reduction(std::move(kernel), lanes, builder);
     else

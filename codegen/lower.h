@@ -7,6 +7,9 @@
 
 namespace ricci::codegen {
 
+/// Whether a long reduction may become two levels: what came from a split is not split again.
+enum class Splitting : std::uint8_t { allowed, done };
+
 /// How a kernel without tiles of two operands runs in lanes.
 struct LanePlan {
     std::optional<Axis> axis;      ///< the axis whose points are lanes; none: scalar code
@@ -29,28 +32,21 @@ void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& buil
 /// A reduction of two operands, tiled in registers. False, and nothing done, when the kernel is not
 /// one, or when it is so small or thin that `otherwise` costs less.
 [[nodiscard]] bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise,
-                                     PlanBuilder& builder);
+                                     PlanBuilder& builder, Splitting splitting);
 
 /// Chooses the strategy for a kernel and lowers it.
-void lower(Kernel kernel, PlanBuilder& builder);
+void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);
 
-/// A reduction in two levels: `partial` reduces chunks of one axis into a temporary, `total` the
-/// chunks. Chunks depend on extents and costs alone.
-struct SplitReduction {
-    Kernel partial;
-    Kernel total;
-};
-/// Splits the longest reduced axis into about `chunks` chunks; nothing when it cannot be.
-[[nodiscard]] std::optional<SplitReduction> split_reduction(const Kernel& kernel,
-                                                            std::int64_t chunks,
-                                                            PlanBuilder& builder);
+/// Lowers a reduction of `cycles` in two levels, where it can do few `units` of work side by side:
+/// chunks of its longest axis into a temporary, then their total. Chunks depend on extents and
+/// costs alone. False, and nothing done, when one level keeps all threads busy or the kernel cannot
+/// be split.
+[[nodiscard]] bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
+                                       PlanBuilder& builder);
+
 /// Cuts the axis that the result is contiguous in where the bounds of the reduced axes begin to
 /// move with it, so that its core can run in lanes: first border, core, last border. Empty unless
 /// there is such an axis whose core has at least `lanes` points.
 [[nodiscard]] std::vector<Kernel> split_border(const Kernel& kernel, std::int64_t lanes);
-
-/// How many chunks leave no thread idle: nothing unless `units` (what can run side by side without
-/// a split) are few and the work of `cycles` is long.
-[[nodiscard]] std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles);
 
 }  // namespace ricci::codegen

@@ -252,6 +252,7 @@ class ContractionLowering {
         append(body, elements([&](const AffineForm& element, const AffineForm&, const AffineForm&) {
                    return reset(kernel_, accumulator_, element);
                }));
+        append(body, clear_lines());
         append(body, wrap(depth_loops_, depth_step()));
         append(body, write_tile());
         return body;
@@ -344,18 +345,26 @@ class ContractionLowering {
         return body;
     }
 
+    /// Lanes beyond the columns of an operand that is read where it stands.
+    Body clear_lines() {
+        Body body;
+        for (const Source& source : column_sources_) {
+            if (source.panels || column_lanes().limit.empty()) continue;
+            append(body, over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
+                                    [&](const AffineForm& column) {
+                                        return store_one(source.line, column,
+                                                         make_number(source.term->dtype, 0));
+                                    }));
+        }
+        return body;
+    }
+
     /// One reduced point: lines of the columns, then row by row.
     Body depth_step() {
         Body body;
         for (const Source& source : column_sources_) {
             const Lanes lanes =
                 source.panels ? Lanes{tile_.lanes, tile_.vectors, {}} : column_lanes();
-            if (!lanes.limit.empty())
-                append(body, over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
-                                        [&](const AffineForm& column) {
-                                            return store_one(source.line, column,
-                                                             make_number(source.term->dtype, 0));
-                                        }));
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
                        return store_one(source.line, column,
                                         read(source, column_tile_, form(0), column));
@@ -449,7 +458,8 @@ double estimate(const Kernel& kernel, const Contraction& contraction, const Tile
 
 }  // namespace
 
-bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder) {
+bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder,
+                       Splitting splitting) {
     if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return false;
     if (points(kernel.free) * points(kernel.reduced) < least_points) return false;
     std::optional<Contraction> contraction = find_contraction(kernel);
@@ -465,13 +475,8 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
     const std::int64_t tiles = ceil_div(row_extent, tile.rows) *
                                ceil_div(contraction->lane.extent, tile.columns()) *
                                (points(kernel.free) / (row_extent * contraction->lane.extent));
-    if (const auto chunks = useful_chunks(tiles, cycles)) {
-        if (auto split = split_reduction(kernel, *chunks, builder)) {
-            lower(std::move(split->partial), builder);
-            lower(std::move(split->total), builder);
-            return true;
-        }
-    }
+    if (splitting == Splitting::allowed && lower_in_two_levels(kernel, tiles, cycles, builder))
+        return true;
     ContractionLowering(kernel, std::move(*contraction), tile, builder).run();
     return true;
 }

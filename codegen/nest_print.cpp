@@ -168,7 +168,8 @@ class Printer {
     [[nodiscard]] static std::string number(const Constant& constant, DType dtype) {
         if (dtype == DType::boolean) return constant.integer != 0 ? "true" : "false";
         if (!is_floating(dtype)) return format("{}", constant.integer);
-        std::string text = format("{}", constant.real);
+        std::string text = dtype == DType::f32 ? format("{}", static_cast<float>(constant.real))
+                                               : format("{}", constant.real);
         if (std::isfinite(constant.real) && text.find_first_of(".e") == std::string::npos)
             text += ".0";
         return text;

@@ -262,9 +262,8 @@ class Packer {
         TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
         schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
         if (block_) {
-            const AxisRange panels = split.loops.back();
-            split.loops.back() = *block_;
-            split.loops.push_back(panels);
+            const bool has_tiles = !split.loops.empty() && split.loops.back().axis == tile_;
+            split.loops.insert(split.loops.end() - (has_tiles ? 1 : 0), *block_);
         }
         kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
         builder_.add_step(std::move(kernel_), std::move(schedule_));

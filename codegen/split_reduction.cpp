@@ -42,26 +42,24 @@ std::int64_t chunk_length(std::int64_t extent, std::int64_t chunks) {
     return length > 64 ? (length + 63) / 64 * 64 : length;
 }
 
-}  // namespace
-
+/// How many chunks keep all threads busy; nothing where one level does.
 std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles) {
     if (units == 0 || units >= enough_units || cycles < 4 * task_cycles) return std::nullopt;
-    const auto wanted = std::int64_t(std::ceil(cycles / task_cycles / double(units)));
-    return std::min(std::max<std::int64_t>(wanted, 2), most_chunks);
+    const double tasks = std::max(double(enough_units), cycles / task_cycles);
+    return std::min(std::int64_t(std::ceil(tasks / double(units))), most_chunks);
 }
 
-std::optional<SplitReduction> split_reduction(const Kernel& kernel, std::int64_t wanted,
-                                              PlanBuilder& builder) {
-    if (kernel.is_arg_reduction() || !kernel.conditions.is_empty()) return std::nullopt;
-    if (!kernel.colliding.empty() || points(kernel.free) == 0) return std::nullopt;
-    const std::int64_t results = points(kernel.free);
-    const std::size_t cut = longest(kernel.reduced);
-    const Axis axis = kernel.reduced[cut];
-    if (axis.extent < 2) return std::nullopt;
-    const std::int64_t length = chunk_length(axis.extent, std::min(wanted, axis.extent));
-    const std::int64_t chunks = (axis.extent + length - 1) / length;
-    if (chunks < 2) return std::nullopt;
+/// The two levels.
+struct SplitReduction {
+    Kernel partial;
+    Kernel total;
+};
 
+SplitReduction split(const Kernel& kernel, std::size_t cut, std::int64_t length,
+                     PlanBuilder& builder) {
+    const Axis axis = kernel.reduced[cut];
+    const std::int64_t results = points(kernel.free);
+    const std::int64_t chunks = (axis.extent + length - 1) / length;
     SplitReduction split{kernel, kernel};
     const std::size_t place =
         builder.temporary(kernel.nest.name + "_partial", kernel.body->dtype, chunks * results);
@@ -89,6 +87,24 @@ std::optional<SplitReduction> split_reduction(const Kernel& kernel, std::int64_t
     const BufferId partials = total.argument(builder.plan(), place, false);
     total.body = make_load(total.nest, partials, {flat(kernel.free) + form(sum.var, results)});
     return split;
+}
+
+}  // namespace
+
+bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
+                         PlanBuilder& builder) {
+    if (kernel.is_arg_reduction() || !kernel.conditions.is_empty()) return false;
+    if (!kernel.colliding.empty() || points(kernel.free) == 0) return false;
+    const std::optional<std::int64_t> wanted = useful_chunks(units, cycles);
+    if (!wanted) return false;
+    const std::size_t cut = longest(kernel.reduced);
+    const std::int64_t extent = kernel.reduced[cut].extent;
+    const std::int64_t length = chunk_length(extent, std::min(*wanted, extent));
+    if (length >= extent) return false;
+    SplitReduction levels = split(kernel, cut, length, builder);
+    lower(std::move(levels.partial), builder, Splitting::done);
+    lower(std::move(levels.total), builder, Splitting::done);
+    return true;
 }
 
 }  // namespace ricci::codegen

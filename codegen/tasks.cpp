@@ -32,7 +32,8 @@ TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t gr
             : std::int64_t(std::clamp(std::ceil(total / task_cycles), 2.0, most_tasks));
     std::size_t cut = 0;
     std::int64_t outer = 1;
-    while (cut + 1 < axes.size() && outer * axes[cut].extent < wanted) outer *= axes[cut++].extent;
+    const std::size_t nameable = axes.size() - (granularity > 1 ? 1 : 0);
+    while (cut < nameable && outer * axes[cut].extent <= wanted) outer *= axes[cut++].extent;
 
     std::int64_t blocks = 1;
     for (std::size_t i = cut; i < axes.size(); ++i) {
@@ -55,8 +56,9 @@ TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t gr
     }
     std::int64_t divisor = blocks;
     for (std::size_t i = cut; i-- > 0;) {
-        split.names.push_back(
-            make_let_var(axes[i].var, form(split.task), divisor, i == 0 ? 0 : axes[i].extent));
+        const bool is_single = axes[i].extent == 1;
+        split.names.push_back(make_let_var(axes[i].var, is_single ? form(0) : form(split.task),
+                                           divisor, is_single || i == 0 ? 0 : axes[i].extent));
         divisor *= axes[i].extent;
     }
     split.tasks = outer * blocks;

@@ -123,6 +123,7 @@ Body write_all(Kernel& kernel, Substitution& point) {
     values = share(body, std::move(values), kernel.next_let);
     if (kernel.writes.size() > 1) {
         for (Value& value : values) {
+            if (std::holds_alternative<LetValue>(value->term)) continue;
             body.push_back(make_let(kernel.next_let, value));
             value = make_let_value(kernel.next_let++, value->dtype);
         }

@@ -90,6 +90,12 @@ TEST_CASE("batches, several rows and several reduced axes") {
           {{"A", array({20, 10})}, {"v", array({10})}, {"B", array({10, 33})}});
 }
 
+TEST_CASE("transposing passes go by squares") {
+    check("B[i,j] := A[j,i]", {{"A", array({40, 37})}});
+    check("B[i,j] := A[j,i]*c[i] + A[j,i]", {{"A", array({64, 32})}, {"c", array({32})}});
+    check("B[i,j,k] := A[k,j,i]", {{"A", array({20, 3, 33})}});
+}
+
 TEST_CASE("conditions become loop bounds, with a core in lanes and borders") {
     const Signature line = {{"dO", array({100})}, {"F", array({7})}};
     check("dA[t] := sum[k | t-k >= 0 && t-k < size(dO,0)](dO[t-k]*F[k]) where t in 0:106", line);

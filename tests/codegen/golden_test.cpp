@@ -1,0 +1,82 @@
+// tests/codegen/golden_test.cpp – schedules and loop nests of well-known programs
+#include "tests/support/golden.h"
+
+#include <doctest/doctest.h>
+
+#include "codegen/plan.h"
+#include "dsl/canonical.h"
+
+using namespace ricci;
+
+namespace {
+
+const Target avx512{
+    .cpu = "test", .features = "", .vector_bytes = 64, .vector_registers = 32, .has_fma = true};
+
+ArgumentSpec array(Shape shape) {
+    return {.dtype = DType::f32, .shape = std::move(shape), .strides = {}, .value = {}};
+}
+
+codegen::Plan plan(const std::string& text, const Signature& signature) {
+    return codegen::plan(ricci::bind(canonicalise(parse_program(text)), signature), avx512);
+}
+
+void check(const std::string& name, const std::string& text, const Signature& signature) {
+    tests::check_golden("nest/" + name, text + "\n\n" + str(plan(text, signature)));
+}
+
+}  // namespace
+
+TEST_CASE("a linear layer with activation") {
+    check("linear", "Y[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
+          {{"W", array({256, 784})}, {"X", array({100, 784})}, {"b", array({256})}});
+}
+TEST_CASE("the gradient of a linear layer's weights") {
+    check("linear_weights", "dW[o,k] := dY[n,o]*X[n,k]",
+          {{"dY", array({128, 256})}, {"X", array({128, 784})}});
+}
+TEST_CASE("a thin product reads its operands where they stand") {
+    check("thin_product", "Y[n,o] := W[k,o]*X[n,k]",
+          {{"W", array({256, 10})}, {"X", array({14, 256})}});
+}
+TEST_CASE("squared distances") {
+    check("distance", "D[i,j] := (w[k,i] - x[k,j])^2",
+          {{"w", array({784, 1024})}, {"x", array({784, 1024})}});
+}
+TEST_CASE("the gradient of squared distances holds a term in registers") {
+    check("distance_gradient", "dw[k,i] := 2*(w[k,i] - x[k,j])*dD[i,j]",
+          {{"w", array({784, 1024})}, {"x", array({784, 1024})}, {"dD", array({1024, 1024})}});
+}
+TEST_CASE("softmax") {
+    check("softmax",
+          "S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))",
+          {{"X", array({128, 100})}});
+}
+TEST_CASE("a column sum") { check("column_sum", "db[o] := dY[n,o]", {{"dY", array({128, 256})}}); }
+TEST_CASE("a full sum in two levels") {
+    check("full_sum", "s := A[i,j]^2", {{"A", array({4096, 1024})}});
+}
+TEST_CASE("a transposition goes by squares") {
+    check("transposition", "B[i,j] := A[j,i]", {{"A", array({100, 200})}});
+}
+TEST_CASE("a convolution") {
+    check("convolution", "O[x] := A[x+r]*F[r]", {{"A", array({1000})}, {"F", array({7})}});
+}
+TEST_CASE("the gradient of a convolution has no guard in its loops") {
+    const std::string text =
+        "dA[t] := sum[k | t-k >= 0 && t-k < size(dO,0)](dO[t-k]*F[k]) where t in 0:1000";
+    const Signature signature = {{"dO", array({994})}, {"F", array({7})}};
+    check("convolution_gradient", text, signature);
+    for (const codegen::Nest& nest : plan(text, signature).nests)
+        CHECK(str(nest).find("if ") == std::string::npos);
+}
+TEST_CASE("the place of the largest element") {
+    check("argmax", "M[i] := argmax[k](A[i,k])", {{"A", array({10, 100})}});
+}
+TEST_CASE("an optimiser's step updates in place") {
+    check("momentum", "m[i] = 0.9*m[i] + 0.1*g[i]; p[i] -= 0.001*m[i]",
+          {{"m", array({1000})}, {"g", array({1000})}, {"p", array({1000})}});
+}
+TEST_CASE("a diagonal starts from zeros") {
+    check("diagonal", "D[i,i] := a[i]", {{"a", array({20})}});
+}

@@ -1,0 +1,66 @@
+// tests/codegen/group_test.cpp – what becomes one kernel
+#include "codegen/group.h"
+
+#include <doctest/doctest.h>
+
+#include "dsl/canonical.h"
+
+using namespace ricci;
+
+namespace {
+
+ArgumentSpec array(Shape shape) {
+    return {.dtype = DType::f32, .shape = std::move(shape), .strides = {}, .value = {}};
+}
+
+/// The writes of each group, as `A B | C`.
+std::string groups(const std::string& text, const Signature& signature,
+                   const std::vector<std::string>& outputs = {}) {
+    const Program canonical = canonicalise(parse_program(text));
+    Signature needed;
+    for (const TensorId id : canonical.arguments)
+        needed.insert(*signature.find(canonical.at(id).name));
+    const BoundProgram program = ricci::bind(canonical, needed, outputs);
+    std::string result;
+    for (const codegen::Group& group : codegen::group(program)) {
+        if (!result.empty()) result += " | ";
+        for (std::size_t i = 0; i < group.writes.size(); ++i)
+            result += (i > 0 ? " " : "") + program.at(group.writes[i].target).name;
+    }
+    return result;
+}
+
+const Signature matrices = {
+    {"A", array({8, 9})}, {"B", array({9, 7})}, {"b", array({7})}, {"x", array({8})}};
+
+}  // namespace
+
+TEST_CASE("a pointwise reader over the same points is the epilogue of a reduction") {
+    CHECK(groups("Y[i,j] := A[i,k]*B[k,j] + b[j]", matrices) == "Y");
+    CHECK(groups("Z[i,j] := A[i,k]*B[k,j]; Y[i,j] := relu(Z[i,j] + b[j])", matrices, {"Z", "Y"}) ==
+          "Z Y");
+}
+
+TEST_CASE("a reader over other points is a kernel of its own") {
+    CHECK(groups("S[i,j] := A[i,j] / sum[k](A[i,k])", matrices) == "t1 | S");
+}
+
+TEST_CASE("a cheap pointwise term is written out in its readers") {
+    CHECK(groups("C[i,k] := 2*A[i,k]; Y[i,j] := C[i,k]*B[k,j]", matrices) == "Y");
+    CHECK(groups("C[i,k] := exp(A[i,k]); Y[i,j] := C[i,k]*B[k,j]; Z[i] := C[i,k]", matrices,
+                 {"Y", "Z"}) == "C | Y | Z");
+}
+
+TEST_CASE("an output is stored even where it is cheap") {
+    CHECK(groups("C[i,k] := 2*A[i,k]; Y[i,j] := C[i,k]*B[k,j]", matrices, {"C", "Y"}) == "C | Y");
+}
+
+TEST_CASE("no read moves across an update of what it reads") {
+    CHECK(groups("y[i] := 2*x[i]; x[i] = 0*x[i]; z[i] := y[i] + x[i]", matrices, {"x", "z"}) ==
+          "y | x z");
+}
+
+TEST_CASE("statements over the same points that read each other are one pass") {
+    CHECK(groups("u[i] := exp(x[i]); v[i] := u[i]*u[i]; w[i] := v[i] + u[i]", matrices,
+                 {"u", "v", "w"}) == "u v w");
+}

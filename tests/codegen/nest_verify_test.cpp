@@ -1,0 +1,111 @@
+// tests/codegen/nest_verify_test.cpp – what the verifier refuses, word for word
+#include "codegen/nest_verify.h"
+
+#include <doctest/doctest.h>
+
+#include "codegen/nest_build.h"
+#include "tests/support/error_text.h"
+
+using namespace ricci;
+using namespace ricci::codegen;
+using ricci::tests::error_text;
+
+namespace {
+
+/// `for task: body` over a buffer `A` (read), `B` (written), registers `acc` and a variable `i`.
+struct Example {
+    Example() {
+        nest.name = "example";
+        a = nest.add(Buffer{.name = "A", .elements = 64});
+        b = nest.add(Buffer{.name = "B", .elements = 64, .is_written = true});
+        acc = nest.add(
+            Buffer{.name = "acc", .space = Space::registers, .elements = 32, .is_written = true});
+        task = nest.add(Var{"task"});
+        i = nest.add(Var{"i"});
+    }
+    std::string error(Body body) {
+        nest.body.clear();
+        nest.body.push_back(make_loop(task, Bind::parallel, 4, std::move(body)));
+        return error_text([&] { verify(nest, "test"); });
+    }
+    [[nodiscard]] Value load(BufferId buffer, const AffineForm& at) const {
+        return make_load(nest, buffer, {at});
+    }
+
+    Nest nest;
+    BufferId a{}, b{}, acc{};
+    VarId task{}, i{};
+};
+
+Body one(Stmt stmt) {
+    Body body;
+    body.push_back(std::move(stmt));
+    return body;
+}
+
+}  // namespace
+
+TEST_CASE("a nest in order passes") {
+    Example example;
+    const AffineForm at = form(example.task, 16) + form(example.i);
+    CHECK(example.error(one(make_loop(
+              example.i, Bind::vector, 16,
+              one(make_store(example.b, {at}, example.load(example.a, at)))))) == "no error");
+}
+
+TEST_CASE("variables are bound once and used inside their loops") {
+    Example example;
+    CHECK(
+        example.error(one(make_store(example.b, {form(example.i)}, make_number(DType::f32, 0)))) ==
+        "internal: kernel `example` after `test`: a variable is used inside its loop: i");
+    CHECK(example.error(one(make_loop(
+              example.i, Bind::serial, 4,
+              one(make_loop(example.i, Bind::serial, 4,
+                            one(make_store(example.b, {}, make_number(DType::f32, 0)))))))) ==
+          "internal: kernel `example` after `test`: a variable is bound once: i");
+}
+
+TEST_CASE("stores have their buffer's type and need a written buffer") {
+    Example example;
+    CHECK(example.error(one(make_store(example.a, {}, make_number(DType::f32, 0)))) ==
+          "internal: kernel `example` after `test`: a store needs a written buffer: A");
+    CHECK(example.error(one(make_store(example.b, {}, make_number(DType::f64, 0)))) ==
+          "internal: kernel `example` after `test`: a store has its buffer's type: B");
+}
+
+TEST_CASE("operands have one type") {
+    Example example;
+    const Value sum =
+        make_operation(Op::add, {example.load(example.a, {}), make_integer(1)}, DType::f32);
+    CHECK(example.error(one(make_store(example.b, {}, sum))) ==
+          "internal: kernel `example` after `test`: operands have one type: A[0] + 1");
+}
+
+TEST_CASE("registers have constant addresses inside their buffer") {
+    Example example;
+    const auto store_in = [&](Bind bind, std::int64_t extent, std::int64_t step) {
+        return example.error(one(make_loop(
+            example.i, bind, extent,
+            one(make_store(example.acc, {form(example.i, step)}, make_number(DType::f32, 0))))));
+    };
+    CHECK(store_in(Bind::unroll, 8, 4) == "no error");
+    CHECK(store_in(Bind::serial, 8, 4) ==
+          "internal: kernel `example` after `test`: a register has a constant address: acc");
+    CHECK(store_in(Bind::unroll, 9, 4) ==
+          "internal: kernel `example` after `test`: a register lies in its buffer: acc");
+    CHECK(store_in(Bind::vector, 8, 4) ==
+          "internal: kernel `example` after `test`: lanes of a register follow each other: acc");
+}
+
+TEST_CASE("vector loops have a power of two of lanes and hold no loops but unrolled ones") {
+    Example example;
+    const auto store = [&] {
+        return one(make_store(example.b, {form(example.i)}, make_number(DType::f32, 0)));
+    };
+    CHECK(example.error(one(make_loop(example.i, Bind::vector, 12, store()))) ==
+          "internal: kernel `example` after `test`: lanes are a power of two");
+    const VarId j = example.nest.add(Var{"j"});
+    CHECK(example.error(one(make_loop(example.i, Bind::vector, 8,
+                                      one(make_loop(j, Bind::serial, 2, store()))))) ==
+          "internal: kernel `example` after `test`: no loop inside a vector loop: j");
+}
