@@ -22,7 +22,8 @@ constexpr double disagreement = 1e-7;
 constexpr double tolerance = 1e-6;
 
 Signature in_f64(Signature signature) {
-    for (auto& [name, spec] : signature) spec.dtype = DType::f64;
+    for (auto& [name, spec] : signature)
+        if (is_floating(spec.dtype)) spec.dtype = DType::f64;
     return signature;
 }
 
@@ -49,7 +50,7 @@ class Differences {
           signature_(in_f64(random.signature)),
           result_name_(program.at(program.result()).name),
           forward_(ricci::bind(program, signature_, {result_name_})),
-          arguments_(random_arguments(forward_, seed_)),
+          arguments_(random_arguments(forward_, signature_, seed_)),
           value_(runtime::evaluate(forward_, arguments_).back()) {}
 
     enum class Outcome { agrees, kink, no_derivative };
@@ -90,7 +91,9 @@ double Differences::slope(std::size_t argument, const Array& direction, double h
 }
 
 Differences::Outcome Differences::check(std::size_t argument) {
-    const std::string name = forward_.at(forward_.arguments[argument]).name;
+    const BoundTensor& tensor = forward_.at(forward_.arguments[argument]);
+    const std::string name = tensor.name;
+    if (!is_floating(tensor.dtype)) return Outcome::no_derivative;
     Program adjoint;
     try {
         adjoint = grad::gradient(program_, name);
@@ -113,7 +116,7 @@ Differences::Outcome Differences::check(std::size_t argument) {
         }
     }
     const BoundProgram bound = ricci::bind(adjoint, signature);
-    const auto arguments = random_arguments(bound, seed_);
+    const auto arguments = random_arguments(bound, signature, seed_);
     Array cotangent = Array::zeros(DType::f64, value_.shape());
     for (std::size_t n = 0; n < arguments.size(); ++n)
         if (bound.at(bound.arguments[n]).name == cotangent_name) cotangent = arguments[n];
@@ -142,6 +145,7 @@ TEST_CASE("gradients agree with central differences") {
     std::size_t kinks = 0;
     std::size_t without = 0;
     for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
+        if (random.is_large) return;  // each gradient takes four evaluations of the forward
         Differences differences(random, program);
         if (!differences.has_gradients()) return;
         for (std::size_t n = 0; n < differences.arguments(); ++n) {

@@ -15,9 +15,10 @@ namespace {
 void check_same_values(const RandomProgram& random, const Program& before, const Program& after) {
     const BoundProgram expected = ricci::bind(before, random.signature);
     const BoundProgram found = ricci::bind(after, random.signature);
-    const auto estimates =
-        runtime::evaluate_with_bounds(expected, random_arguments(expected, random.seed));
-    const auto values = runtime::evaluate(found, random_arguments(found, random.seed));
+    const auto estimates = runtime::evaluate_with_bounds(
+        expected, random_arguments(expected, random.signature, random.seed));
+    const auto values =
+        runtime::evaluate(found, random_arguments(found, random.signature, random.seed));
     REQUIRE(values.size() == estimates.size());
     for (std::size_t n = 0; n < values.size(); ++n) {
         const Comparison comparison = compare(values[n], estimates[n]);

@@ -61,10 +61,16 @@ Comparison compare(const Array& found, const runtime::Estimate& expected, double
     return result;
 }
 
-std::vector<Array> random_arguments(const BoundProgram& program, std::uint64_t seed) {
+std::vector<Array> random_arguments(const BoundProgram& program, const Signature& signature,
+                                    std::uint64_t seed) {
     std::vector<Array> arguments;
     for (const TensorId id : program.arguments) {
         const BoundTensor& tensor = program.at(id);
+        const auto given = signature.find(tensor.name);
+        if (given != signature.end() && given->second.value) {
+            arguments.emplace_back(std::get<std::int64_t>(*given->second.value));
+            continue;
+        }
         std::uint64_t own_seed = seed;
         for (char c : tensor.name) own_seed = own_seed * 131 + static_cast<unsigned char>(c);
         const Array uniform = Array::rand(DType::f64, tensor.shape, own_seed);

@@ -26,8 +26,10 @@ struct Comparison {
 [[nodiscard]] Comparison compare(const Array& found, const runtime::Estimate& expected,
                                  double slack = 4);
 
-/// Arguments for a bound program, in its order: arrays uniform in [-1.5, 1.5), scalars likewise. An
-/// argument of one name gets the same values in every program.
-[[nodiscard]] std::vector<Array> random_arguments(const BoundProgram& program, std::uint64_t seed);
+/// Arguments for a bound program, in its order: arrays uniform in [-1.5, 1.5), scalars likewise but
+/// for those that the signature gives a value. An argument of one name gets the same values in
+/// every program.
+[[nodiscard]] std::vector<Array> random_arguments(const BoundProgram& program,
+                                                  const Signature& signature, std::uint64_t seed);
 
 }  // namespace ricci::tests

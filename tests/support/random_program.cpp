@@ -15,7 +15,11 @@
 namespace ricci::tests {
 namespace {
 
-constexpr std::int64_t usual_points = 3'000;  ///< of one statement's domain, reductions included
+// Points of one statement's domain, reductions included. One program in fifty is large: it fills
+// vectors, register tiles and packed panels.
+constexpr std::int64_t usual_points = 3'000;
+constexpr std::int64_t large_points = 150'000;
+constexpr std::uint64_t large_every = 50;
 
 /// A function applied to `{}`, with an argument inside its domain.
 constexpr std::array unary_forms = {
@@ -85,6 +89,8 @@ constexpr std::array binary_forms = {
 constexpr std::array index_names = {"i", "j", "k", "l", "m", "n", "o", "p", "q",
                                     "r", "s", "t", "u", "v", "w", "x", "y", "z"};
 
+constexpr std::int64_t offset_value = 2;
+
 struct Symbol {
     std::string name;
     std::int64_t lower = 0;
@@ -111,6 +117,7 @@ class Generator {
   public:
     explicit Generator(std::uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15ULL + 1) {
         program_.seed = seed;
+        program_.is_large = seed % large_every == large_every - 1;
         const std::int64_t style = below(4);
         types_ = style < 2    ? std::vector{DType::f32}
                  : style == 2 ? std::vector{DType::f64}
@@ -153,6 +160,7 @@ class Generator {
     Subscript compound(std::size_t symbol);
     std::string array_for(const std::vector<Subscript>& at);
     std::string scalar();
+    std::string offset();
     std::string literal();
     std::string condition(std::size_t bound);
 
@@ -175,6 +183,7 @@ class Generator {
 };
 
 std::int64_t Generator::extent() {
+    if (program_.is_large) return 15 + below(90);
     const std::int64_t kind = below(100);
     if (kind < 1) return 0;
     if (kind < 12) return 1;
@@ -191,7 +200,8 @@ std::int64_t Generator::points() const {
 
 /// A new index that may be used from here on; small where the domain is large already.
 std::size_t Generator::new_symbol(std::int64_t wanted) {
-    const std::int64_t room = std::max<std::int64_t>(1, usual_points / points());
+    const std::int64_t most = program_.is_large ? large_points : usual_points;
+    const std::int64_t room = std::max<std::int64_t>(1, most / points());
     symbols_.push_back({index_names[symbols_.size()], 0, std::min(wanted, room), false});
     visible_.push_back(symbols_.size() - 1);
     return symbols_.size() - 1;
@@ -376,7 +386,7 @@ std::string Generator::condition(std::size_t bound) {
         case 1:  return format("{} != {}", k, other);
         case 2:  return format("{} + 1 > {}", k, other);
         case 3:  return format("{} - {} < 2 && {} > -1", k, other, k);
-        case 4:  return format("{} > 0", access({bound}));
+        case 4:  return format("{} > {}", access({bound}), chance(50) ? "0" : "0.1*" + scalar());
         default: return format("{} >= {}", k, below(3));
     }
 }
@@ -423,6 +433,7 @@ Subscript Generator::compound(std::size_t n) {
     const Symbol& other = symbols_[m];
     const std::int64_t c = below(3);
     const bool has_other = m != n && other.extent() > 0;
+    if (chance(10)) return {format("{}+${}", symbol.name, offset()), symbol.upper + offset_value};
     switch (below(has_other ? 7 : 4)) {
         case 0: return {format("{}+{}", symbol.name, c + 1), symbol.upper + c + 1};
         case 1: return {format("2*{}+{}", symbol.name, c), 2 * (symbol.upper - 1) + c + 1};
@@ -466,6 +477,16 @@ std::string Generator::scalar() {
     spec.is_weak = true;
     program_.signature.emplace(name, spec);
     return chance(30) ? "$" + name : name;
+}
+
+/// A scalar argument that is a whole number, for subscripts.
+std::string Generator::offset() {
+    ArgumentSpec spec;
+    spec.dtype = DType::i64;
+    spec.is_weak = true;
+    spec.value = offset_value;
+    program_.signature.emplace("offset", spec);
+    return "offset";
 }
 
 std::string Generator::literal() {

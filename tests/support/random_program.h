@@ -12,6 +12,7 @@ namespace ricci::tests {
 /// seed gives the same program on every machine.
 struct RandomProgram {
     std::uint64_t seed = 0;
+    bool is_large = false;  ///< fills vectors, register tiles, packed panels: one in fifty
     std::string text;
     Signature signature;
 };
