@@ -27,13 +27,6 @@ inline Wide not_a_number(Wide like) {
 }
 /// Bits of the stored fraction.
 inline int fraction_bits(Wide like) { return like.is_double() ? 52 : 23; }
-/// Bits of the sign alone, as an integer.
-inline Wide sign_bit(Wide like) {
-    const Wide integers = like.as_integer();
-    return integers.integer(like.is_double() ? std::numeric_limits<std::int64_t>::min()
-                                             : std::numeric_limits<std::int32_t>::min());
-}
-
 /// A number rounded to the nearest whole, as a float and as an integer of the same width. Adding
 /// 1.5 * 2^fraction pushes the fraction out, and every target has an addition.
 struct Rounded {

@@ -73,13 +73,6 @@ Wide Wide::integer(std::int64_t number) const {
     return {*ir_, llvm::ConstantInt::getSigned(type(), number)};
 }
 
-Wide Wide::bits(std::uint64_t pattern) const {
-    const llvm::Type* integers = as_integer().type();
-    const llvm::APInt value(integers->getScalarSizeInBits(), pattern);
-    return Wide(*ir_, llvm::ConstantInt::get(const_cast<llvm::Type*>(integers), value))
-        .as_floating();
-}
-
 Wide Wide::as_integer() const {
     if (!is_floating()) return *this;
     llvm::Type* element = ir_->getIntNTy(type()->getScalarSizeInBits());
@@ -91,17 +84,6 @@ Wide Wide::as_floating() const {
     llvm::Type* element =
         type()->getScalarSizeInBits() == 64 ? ir_->getDoubleTy() : ir_->getFloatTy();
     return {*ir_, ir_->CreateBitCast(value_, with_lanes_of(element, type()))};
-}
-
-Wide Wide::to_integer() const {
-    llvm::Type* element = ir_->getIntNTy(type()->getScalarSizeInBits());
-    return {*ir_, ir_->CreateFPToSI(value_, with_lanes_of(element, type()))};
-}
-
-Wide Wide::to_floating() const {
-    llvm::Type* element =
-        type()->getScalarSizeInBits() == 64 ? ir_->getDoubleTy() : ir_->getFloatTy();
-    return {*ir_, ir_->CreateSIToFP(value_, with_lanes_of(element, type()))};
 }
 
 Wide& Wide::operator+=(Wide b) { return *this = *this + b; }

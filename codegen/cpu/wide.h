@@ -38,14 +38,9 @@ class Wide {
     /// A constant of this value's type and lanes.
     [[nodiscard]] Wide number(double number) const;
     [[nodiscard]] Wide integer(std::int64_t number) const;
-    /// The constant with these bits, of this value's (floating) type.
-    [[nodiscard]] Wide bits(std::uint64_t pattern) const;
     /// This value's bits as integers of the same width, or such integers as this floating type.
     [[nodiscard]] Wide as_integer() const;
     [[nodiscard]] Wide as_floating() const;
-    /// Converted between floating values and integers of the same width, truncating.
-    [[nodiscard]] Wide to_integer() const;
-    [[nodiscard]] Wide to_floating() const;
 
     Wide& operator+=(Wide b);
     Wide& operator*=(Wide b);
