@@ -48,6 +48,8 @@ Formula exp(Formula x) { return x.apply(Op::exp); }
 Formula rsqrt(Formula x) { return x.apply(Op::rsqrt); }
 Formula square(Formula x) { return x.apply(Op::pow, x.integer(2)); }
 
+Formula erf_slope(Formula x) { return 2 * std::numbers::inv_sqrtpi * exp(-square(x)); }
+
 /// The product of the other factors and the cotangent.
 P pull_product(S s) {
     std::vector<Expr> factors{s.step.d.value};
@@ -114,6 +116,8 @@ P pull_gelu(S s) {
     return s.d() * (below + std::numbers::inv_sqrtpi * (std::numbers::sqrt2 / 2) * x *
                                 exp(-(0.5 * square(x))));
 }
+
+P pull_silu(S s) { return s.d() * (s.y() + s.x().apply(Op::sigmoid) * (1 - s.y())); }
 
 P pull_fma(S s) { return s.operand == 2 ? P(s.d()) : P(s.d() * s.arg(1 - s.operand)); }
 
@@ -182,8 +186,8 @@ constexpr Rule table[] = {
     {Op::asinh,       smooth,   [](S s) -> P { return s.d() * rsqrt(square(s.x()) + 1); }},
     {Op::acosh,       smooth,   [](S s) -> P { return s.d() * rsqrt(square(s.x()) - 1); }},
     {Op::atanh,       smooth,   [](S s) -> P { return s.d() / (1 - square(s.x())); }},
-    {Op::erf,         smooth,   [](S s) -> P { return 2 * std::numbers::inv_sqrtpi * s.d() * exp(-square(s.x())); }},
-    {Op::erfc,        smooth,   [](S s) -> P { return -2 * std::numbers::inv_sqrtpi * s.d() * exp(-square(s.x())); }},
+    {Op::erf,         smooth,   [](S s) -> P { return s.d() * erf_slope(s.x()); }},
+    {Op::erfc,        smooth,   [](S s) -> P { return -(s.d() * erf_slope(s.x())); }},
     {Op::gamma,       smooth,   [](S s) -> P { return s.d() * s.y() * s.x().apply(Op::digamma); }},
     {Op::lgamma,      smooth,   [](S s) -> P { return s.d() * s.x().apply(Op::digamma); }},
     {Op::digamma,     unknown,  nullptr},
@@ -192,7 +196,7 @@ constexpr Rule table[] = {
     {Op::relu,        smooth,   [](S s) -> P { return {s.saved_or_x() > 0, s.d()}; }},
     {Op::leaky_relu,  smooth,   pull_leaky_relu},
     {Op::gelu,        smooth,   pull_gelu},
-    {Op::silu,        smooth,   [](S s) -> P { return s.d() * (s.y() + s.x().apply(Op::sigmoid) * (1 - s.y())); }},
+    {Op::silu,        smooth,   pull_silu},
     {Op::abs,         smooth,   [](S s) -> P { return s.d() * s.x().apply(Op::sign); }},
     {Op::abs2,        smooth,   [](S s) -> P { return 2 * s.x() * s.d(); }},
     {Op::sign,        constant, nullptr},
