@@ -3,11 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "base/text.h"
+#include "base/error.h"
 #include "dsl/canonical.h"
-#include "runtime/reference.h"
-#include "tests/support/compare.h"
-#include "tests/support/nest_interpreter.h"
+#include "tests/codegen/check_plan.h"
 #include "tests/support/random_program.h"
 
 using namespace ricci;
@@ -15,40 +13,12 @@ using namespace ricci::tests;
 
 namespace {
 
-Target target(int vector_bytes) {
-    return {.cpu = "test",
-            .features = "",
-            .vector_bytes = vector_bytes,
-            .vector_registers = vector_bytes == 64 ? 32 : 16,
-            .has_fma = true};
-}
-
-/// The first element at which the plan's result leaves the reference's bound, or nothing.
-std::string difference(const BoundProgram& program, const Signature& signature,
-                       const Target& target) {
-    const codegen::Plan plan = codegen::plan(program, target);
-    const std::vector<Array> arguments = random_arguments(program, signature, 7);
-    const auto expected = runtime::evaluate_with_bounds(program, arguments);
-    std::vector<Array> copies;
-    for (const Array& argument : arguments)
-        copies.push_back(argument.is_weak() ? argument : argument.copy());
-    const std::vector<Array> found = interpret(program, plan, copies);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        const Comparison comparison = compare(found[i], expected[i]);
-        if (!comparison.holds()) return comparison.failure + "\n" + str(plan);
-    }
-    return {};
-}
-
-ArgumentSpec array(Shape shape, DType dtype = DType::f32) {
-    return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
-}
-
 void check(const std::string& text, const Signature& signature) {
-    const BoundProgram bound = ricci::bind(canonicalise(parse_program(text)), signature);
+    const BoundProgram program = bound(text, signature);
     INFO(text);
     for (const int vector_bytes : {64, 32, 16})
-        CHECK(difference(bound, signature, target(vector_bytes)) == "");
+        CHECK(interpreted_difference(program, signature, example_target(vector_bytes)) == "");
+    CHECK(compiled_difference(program, signature) == "");
 }
 
 }  // namespace
@@ -116,19 +86,53 @@ TEST_CASE("a long sum with few results is split in two levels") {
     check("s[j] := A[i,j]", {{"A", array({30011, 20})}});
 }
 
+TEST_CASE("equal programs and targets give equal plans") {
+    const Signature signature = {{"A", array({70, 300})}, {"B", array({300, 90})}};
+    const auto text = [&] {
+        return str(codegen::plan(bound("C[i,j] := A[i,k]*B[k,j]", signature), example_target(64)));
+    };
+    CHECK(text() == text());
+}
+
+TEST_CASE("updates are made in place, and what is read later is kept") {
+    check("x[i] = 2*x[i]; y[i] := x[i] + 1", {{"x", array({20})}});
+    const Signature signature = {{"x", array({20})}, {"A", array({30, 20})}};
+    check("A[i+3,j] += x[j]*A[i+3,j] where i in 0:20", signature);
+    check("O[i+k] += x[i]*w[k]", {{"O", array({26})}, {"x", array({20})}, {"w", array({7})}});
+    check("x[i] *= A[k,i]; x[i] max= A[0,i]", signature);
+}
+
+TEST_CASE("extents of 0 and 1 and rank 0") {
+    check("C[i,j] := A[i,k]*B[k,j]", {{"A", array({5, 0})}, {"B", array({0, 7})}});
+    check("C[i,j] := A[i,k]*B[k,j]", {{"A", array({0, 3})}, {"B", array({3, 7})}});
+    check("C[i,j] := A[i,k]*B[k,j]", {{"A", array({1, 300})}, {"B", array({300, 1})}});
+    check("s := 2*a", {{"a", array({})}});
+    check("m := max[i](A[i])", {{"A", array({0})}});
+}
+
+TEST_CASE("several types in one kernel") {
+    check("y[i] := A[i,k]*B[i,k]",
+          {{"A", array({12, 40}, DType::f32)}, {"B", array({12, 40}, DType::f64)}});
+    check("c[i] := count[k | A[i,k] > 0](1)", {{"A", array({12, 40})}});
+    check("p[i] := argmin[k](A[i,k])", {{"A", array({12, 40}, DType::f64)}});
+    check("p[k] := argmax[i](A[i,k])", {{"A", array({12, 40})}});
+    check("y[i,j] := i + 2*j + A[i,j]", {{"A", array({5, 9})}});
+}
+
 TEST_CASE("plans of random programs compute what the reference computes") {
     int checked = 0;
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
-        const RandomProgram program = random_program(seed);
-        BoundProgram bound;
+        const RandomProgram random = random_program(seed);
+        BoundProgram program;
         try {
-            bound = ricci::bind(canonicalise(parse_program(program.text)), program.signature);
+            program = bound(random.text, random.signature);
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::internal) throw;
             continue;
         }
-        INFO(str(program));
-        CHECK(difference(bound, program.signature, target(seed % 2 == 0 ? 64 : 16)) == "");
+        INFO(str(random));
+        CHECK(interpreted_difference(program, random.signature,
+                                     example_target(seed % 2 == 0 ? 64 : 16)) == "");
         ++checked;
     }
     CHECK(checked > 100);

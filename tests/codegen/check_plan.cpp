@@ -1,0 +1,75 @@
+// tests/codegen/check_plan.cpp – plans executed and compared with the reference evaluator
+#include "tests/codegen/check_plan.h"
+
+#include <vector>
+
+#include "codegen/plan.h"
+#include "dsl/canonical.h"
+#include "runtime/executor.h"
+#include "runtime/reference.h"
+#include "tests/support/compare.h"
+#include "tests/support/nest_interpreter.h"
+
+namespace ricci::tests {
+namespace {
+
+constexpr std::uint64_t seed = 7;
+
+/// The arguments in their bound types, as copies that an update may change.
+std::vector<Array> copies(const BoundProgram& program, const std::vector<Array>& arguments) {
+    std::vector<Array> result;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        result.push_back(arguments[i].to(program.at(program.arguments[i]).dtype));
+    return result;
+}
+
+std::string first_difference(const std::vector<Array>& found,
+                             const std::vector<runtime::Estimate>& expected) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const Comparison comparison = compare(found[i], expected[i]);
+        if (!comparison.holds()) return comparison.failure;
+    }
+    return {};
+}
+
+}  // namespace
+
+Target example_target(int vector_bytes) {
+    return {.cpu = "test",
+            .features = "",
+            .vector_bytes = vector_bytes,
+            .vector_registers = vector_bytes == 64 ? 32 : 16,
+            .has_fma = true};
+}
+
+ArgumentSpec array(Shape shape, DType dtype) {
+    return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
+}
+
+BoundProgram bound(const std::string& text, const Signature& signature) {
+    return ricci::bind(canonicalise(parse_program(text)), signature);
+}
+
+std::string interpreted_difference(const BoundProgram& program, const Signature& signature,
+                                   const Target& target) {
+    const codegen::Plan plan = codegen::plan(program, target);
+    const std::vector<Array> arguments = random_arguments(program, signature, seed);
+    const std::vector<Array> found = interpret(program, plan, copies(program, arguments));
+    const std::string failure =
+        first_difference(found, runtime::evaluate_with_bounds(program, arguments));
+    return failure.empty() ? failure : failure + "\n" + str(plan);
+}
+
+std::string compiled_difference(const BoundProgram& program, const Signature& signature) {
+    const runtime::Executable executable(program, "test", runtime::target());
+    const std::vector<Array> arguments = random_arguments(program, signature, seed);
+    const std::vector<Array> own = copies(program, arguments);
+    std::vector<const Array*> pointers;
+    for (const Array& argument : own) pointers.push_back(&argument);
+    const std::vector<Array> found = executable.run(pointers);
+    const std::string failure =
+        first_difference(found, runtime::evaluate_with_bounds(program, arguments));
+    return failure.empty() ? failure : failure + "\n" + str(executable.plan());
+}
+
+}  // namespace ricci::tests
