@@ -54,10 +54,6 @@ std::optional<Op> table_op(ast::BinaryOp op) {
     return std::nullopt;
 }
 
-bool is_modifier(std::string_view name) {
-    return name == "pad" || name == "clamp" || name == "wrap" || name == "reflect";
-}
-
 }  // namespace
 
 Converter::Converter(Program& program, const Symbols& symbols, const ast::Statement& statement)
@@ -338,98 +334,6 @@ Expr Converter::access(const ast::Access& a, Span span) {
     const Expr result = context_.access(tensor, std::move(at));
     access_spans_.emplace(result, std::move(spans));
     return result;
-}
-
-Expr Converter::size(const ast::Call& c, Span span) {
-    const auto* array = c.args.empty() ? nullptr : std::get_if<ast::Name>(&c.args[0].value->node);
-    if (c.args.size() != 2 || !array)
-        fail(ErrorKind::syntax, "`size` takes an array's name and a dimension", span,
-             "write `size(A, 0)`");
-    refuse_in_def(format("the size of `{}`", array->name), span);
-    const auto* sign = std::get_if<ast::Unary>(&c.args[1].value->node);
-    const ast::Expr& digits = sign && sign->op == Op::neg ? *sign->a : *c.args[1].value;
-    const auto* literal = std::get_if<ast::Number>(&digits.node);
-    const Expr written = literal ? number(*literal, digits.span) : context_.literal(false);
-    const auto* dimension = std::get_if<std::int64_t>(&std::get<Literal>(written->term).value);
-    if (!dimension)
-        fail(ErrorKind::syntax, "the dimension of `size` is a literal", c.args[1].value->span,
-             format("write `size({}, 0)`", array->name));
-    const TensorId id = symbols_.tensor(array->name);
-    Tensor& tensor = program_.tensors[position(id)];
-    const std::int64_t asked = &digits == c.args[1].value.get() ? *dimension : -*dimension;
-    std::int64_t d = asked;
-    if (tensor.rank < 0) {
-        // Only measured so far: any rank that has the dimension will do.
-        if (d < 0 || d >= static_cast<std::int64_t>(max_rank))
-            fail(ErrorKind::shape, format("the rank of `{}` is not known here", array->name), span,
-                 "count the dimension from 0");
-        while (std::ssize(tensor.shape) <= d)
-            tensor.shape.push_back(context_.size(id, static_cast<int>(tensor.shape.size())));
-        return tensor.shape[std::size_t(d)];
-    }
-    if (d < 0) d += tensor.rank;
-    if (d < 0 || d >= tensor.rank)
-        fail(ErrorKind::shape,
-             format("`{}` has {}, and no dimension {}", array->name,
-                    plural(static_cast<std::size_t>(tensor.rank), "dimension"), asked),
-             span);
-    return tensor.shape[std::size_t(d)];
-}
-
-Expr Converter::call(const ast::Call& c, Span span) {
-    if (c.name == "size") return size(c, span);
-    for (const ast::Argument& argument : c.args)
-        if (!argument.keyword.empty())
-            fail(ErrorKind::syntax,
-                 format("`{}` takes no argument named `{}`", c.name, argument.keyword),
-                 argument.value->span);
-    if (const ast::Def* def = symbols_.def(c.name)) return inlined(*def, c, span);
-    if (const auto dtype = dtype_from_name(c.name)) {
-        if (*dtype != DType::f32 && *dtype != DType::f64 && *dtype != DType::i64 &&
-            *dtype != DType::boolean)
-            fail(ErrorKind::type, format("conversion to {} is not supported yet", c.name), span);
-        if (c.args.size() != 1) wrong_arity(c, "1 argument");
-        return context_.cast(convert(c.args.front().value), *dtype);
-    }
-    const OpInfo* row = find_function(c.name);
-    if (!row) unknown_function(c);
-    if (row->op == Op::real || row->op == Op::imag || row->op == Op::conj || row->op == Op::angle)
-        fail(ErrorKind::type, format("`{}` of complex numbers is not supported yet", c.name), span);
-    std::vector<Expr> args;
-    for (const ast::Argument& argument : c.args) args.push_back(convert(argument.value));
-    const auto count = static_cast<int>(args.size());
-    if (count < row->min_arity || (row->max_arity >= 0 && count > row->max_arity))
-        wrong_arity(c, row->min_arity == row->max_arity
-                           ? plural(static_cast<std::size_t>(row->min_arity), "argument")
-                       : row->max_arity < 0
-                           ? format("{} or more",
-                                    plural(static_cast<std::size_t>(row->min_arity), "argument"))
-                           : format("{} to {} arguments", row->min_arity, row->max_arity));
-    if (row->op == Op::leaky_relu && count == 1) args.push_back(context_.literal(0.01));
-    return context_.apply(row->op, std::move(args));
-}
-
-void Converter::wrong_arity(const ast::Call& c, std::string wanted) const {
-    fail(ErrorKind::syntax, format("`{}` takes {}, not {}", c.name, wanted, c.args.size()),
-         c.name_span);
-}
-
-void Converter::unknown_function(const ast::Call& c) const {
-    if (is_modifier(c.name))
-        fail(ErrorKind::syntax, format("`{}` is a modifier of a whole subscript", c.name),
-             c.name_span, format("write it as `A[{}(…)]`", c.name));
-    std::vector<std::string> names;
-    for (const OpInfo& row : all_ops())
-        if (row.is_function) names.emplace_back(row.name);
-    const std::string near = nearest(c.name, names);
-    const std::size_t begin = c.args.empty() ? 0 : c.args.front().value->span.begin;
-    const std::size_t end = c.args.empty() ? 0 : c.args.back().value->span.end;
-    const std::string args = program_.source->text.substr(begin, end - begin);
-    std::string hint = near.empty()
-                           ? format("write `{}[{}]` for an element of an array", c.name, args)
-                           : format("did you mean `{}`?", near);
-    fail(ErrorKind::name, format("there is no function `{}`", c.name), c.name_span,
-         std::move(hint));
 }
 
 Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {

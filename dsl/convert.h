@@ -81,4 +81,7 @@ class Converter {
     ExprMap<AccessSpans> access_spans_;
 };
 
+/// Whether the name is a modifier of a whole subscript (`pad clamp wrap reflect`).
+[[nodiscard]] bool is_modifier(std::string_view name) noexcept;
+
 }  // namespace ricci
