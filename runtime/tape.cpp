@@ -65,23 +65,24 @@ const Var::Record& require(const RecordPtr& record) {
     return *record;
 }
 
-/// The records that gradients flow through, each before the ones that it depends on.
-std::vector<Var::Record*> reverse_order(const RecordPtr& loss) {
-    std::vector<Var::Record*> order;
+/// The records that gradients flow through, each before the ones that it depends on. They are held:
+/// releasing one lets go of those it was made from.
+std::vector<RecordPtr> reverse_order(const RecordPtr& loss) {
+    std::vector<RecordPtr> order;
     std::unordered_set<const Var::Record*> seen;
     // Depth-first with an explicit stack: (record, next argument to visit).
-    std::vector<std::pair<Var::Record*, std::size_t>> stack = {{loss.get(), 0}};
+    std::vector<std::pair<RecordPtr, std::size_t>> stack = {{loss, 0}};
     seen.insert(loss.get());
     while (!stack.empty()) {
         auto& [record, next] = stack.back();
         if (next == record->arguments.size()) {
-            order.push_back(record);
+            order.push_back(std::move(record));
             stack.pop_back();
             continue;
         }
-        Var::Record* argument = record->arguments[next++].get();
-        if (argument->requires_grad && seen.insert(argument).second)
-            stack.emplace_back(argument, 0);
+        const RecordPtr& argument = record->arguments[next++];
+        if (argument->requires_grad && seen.insert(argument.get()).second)
+            stack.emplace_back(RecordPtr(argument), 0);
     }
     std::ranges::reverse(order);
     return order;
@@ -244,37 +245,36 @@ void backward(const Var& loss) {
     }
     if (!root.requires_grad)
         fail(ErrorKind::gradient, "the loss does not depend on a parameter", "param(array)");
-    const std::vector<Var::Record*> order = reverse_order(loss.record());
-    for (const Var::Record* record : order) {
+    const std::vector<RecordPtr> order = reverse_order(loss.record());
+    for (const RecordPtr& record : order) {
         if (record->is_released) {
             fail(ErrorKind::gradient, "backward was called before on a part of this loss",
                  "compute the loss again");
         }
     }
-    std::unordered_map<Var::Record*, Array> cotangents;
-    const auto add = [&](Var::Record* record, const Array& gradient) {
-        Array& total = cotangents[record];
+    std::unordered_map<const Var::Record*, Array> cotangents;
+    const auto add = [&](const RecordPtr& record, const Array& gradient) {
+        Array& total = cotangents[record.get()];
         total = total.is_empty_handle() ? gradient : runtime::sum(total, gradient);
     };
-    add(loss.record().get(), Array::full(root.value.dtype(), {}, 1));
-    std::vector<std::pair<Var::Record*, Array>> leaves;
-    for (Var::Record* record : order) {
-        const Array cotangent = std::move(cotangents.at(record));
-        cotangents.erase(record);
+    add(loss.record(), Array::full(root.value.dtype(), {}, 1));
+    std::vector<std::pair<RecordPtr, Array>> leaves;
+    for (const RecordPtr& record : order) {
+        const Array cotangent = std::move(cotangents.at(record.get()));
+        cotangents.erase(record.get());
         if (record->is_leaf()) {
             leaves.emplace_back(record, cotangent);
             continue;
         }
         const CallGradients gradients(*record, cotangent);
         for (std::size_t i = 0; i < record->arguments.size(); ++i)
-            if (record->arguments[i]->requires_grad)
-                add(record->arguments[i].get(), gradients.of(i));
+            if (record->arguments[i]->requires_grad) add(record->arguments[i], gradients.of(i));
     }
-    // All gradients are there: from here on nothing fails.
     for (auto& [record, gradient] : leaves)
-        record->grad =
-            record->grad.is_empty_handle() ? gradient : runtime::sum(record->grad, gradient);
-    for (Var::Record* record : order) {
+        if (!record->grad.is_empty_handle()) gradient = runtime::sum(record->grad, gradient);
+    // All gradients are there: from here on nothing fails.
+    for (auto& [record, gradient] : leaves) record->grad = std::move(gradient);
+    for (const RecordPtr& record : order) {
         if (record->is_leaf()) continue;
         record->is_released = true;
         record->release();
