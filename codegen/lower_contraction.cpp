@@ -13,60 +13,13 @@
 #include "codegen/pack.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
+#include "codegen/tile_shape.h"
 
 namespace ricci::codegen {
 
 namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// Registers that a tile needs, and how large it may be.
-struct TileShape {
-    std::int64_t rows = 1;
-    std::int64_t vectors = 1;
-    std::int64_t lanes = 1;
-    [[nodiscard]] std::int64_t columns() const { return vectors * lanes; }
-};
-
-/// The tile that does most operations a load: all registers but two hold accumulators, held terms
-/// and the column operands' line. AVX-512: 14 x 2 for a product, 7 x 2 with one held term.
-TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
-                      const Target& target) {
-    constexpr std::int64_t most_rows = 14;
-    std::int64_t per_element = 1;
-    std::int64_t per_row = 0;
-    auto per_column = std::int64_t(contraction.column_operands.size());
-    for (const Operand& held : contraction.held) {
-        if (held.has_rows && held.has_columns)
-            ++per_element;
-        else if (held.has_rows)
-            ++per_row;
-        else
-            ++per_column;
-    }
-    TileShape best{1, 1, lanes};
-    double best_score = 0;
-    const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
-    for (std::int64_t vectors = 1; vectors <= 3; ++vectors) {
-        if ((vectors - 1) * lanes >= contraction.lane.extent) break;
-        const std::int64_t left = target.vector_registers - 2 - vectors * per_column;
-        const std::int64_t most = std::min(left / (vectors * per_element + per_row), most_rows);
-        if (most < 1) continue;
-        const std::int64_t rows = ceil_div(row_axis, ceil_div(row_axis, most));
-        const std::int64_t width = vectors * lanes;
-        const double filled = double(contraction.lane.extent) /
-                              double(ceil_div(contraction.lane.extent, width) * width) *
-                              double(row_axis) / double(ceil_div(row_axis, rows) * rows);
-        // Eight accumulators hide the latency of an fma; loads take slots beside it.
-        const double area = double(rows * vectors);
-        const double score =
-            filled * std::min(1.0, area / 8) * area / (area + 0.1 * double(rows + vectors));
-        if (score <= best_score) continue;
-        best_score = score;
-        best = {rows, vectors, lanes};
-    }
-    return best;
-}
 
 /// A row or column operand where the tile reads it.
 struct Source {
@@ -442,18 +395,27 @@ class ContractionLowering {
 
 /// Below this many points tiles do not pay for their code.
 constexpr std::int64_t least_points = 4096;
+/// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
+/// where it stands, without tiles.
+constexpr double most_packed = 268'435'456;
+
+/// Elements of panels, roughly.
+double packed_elements(const Kernel& kernel, const Contraction& contraction) {
+    const double rows = double(points(contraction.rows));
+    const double columns = double(points(contraction.columns) * contraction.lane.extent);
+    return double(points(contraction.batch)) * (rows + columns) * double(points(kernel.reduced));
+}
 
 /// Cycles of the tiles, at two operations a cycle, and of packing.
 double estimate(const Kernel& kernel, const Contraction& contraction, const TileShape& tile) {
     const double rows = double(points(contraction.rows));
-    const double columns = double(points(contraction.columns) * contraction.lane.extent);
     const double vectors =
         double(points(contraction.columns)) * double(ceil_div(contraction.lane.extent, tile.lanes));
     const double depth = double(points(kernel.reduced));
     const double operations = std::max(1.0, body_cost(kernel) - 2);
     const double latency = std::max(1.0, 8.0 / double(tile.rows * tile.vectors));
-    return double(points(contraction.batch)) *
-           (rows * vectors * depth * operations / 2 * latency + (rows + columns) * depth);
+    return double(points(contraction.batch)) * rows * vectors * depth * operations / 2 * latency +
+           packed_elements(kernel, contraction);
 }
 
 }  // namespace
@@ -470,6 +432,7 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
                                         power_of_two_above(contraction->lane.extent));
     if (lanes < 2) return false;
     const TileShape tile = choose_tile(*contraction, row_extent, lanes, builder.target());
+    if (packed_elements(kernel, *contraction) > most_packed) return false;
     const double cycles = estimate(kernel, *contraction, tile);
     if (cycles >= otherwise.cycles) return false;
     const std::int64_t tiles = ceil_div(row_extent, tile.rows) *

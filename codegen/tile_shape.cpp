@@ -1,0 +1,52 @@
+// codegen/tile_shape.cpp – how many accumulators a contraction's tile has
+#include "codegen/tile_shape.h"
+
+#include <algorithm>
+
+namespace ricci::codegen {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
+                      const Target& target) {
+    constexpr std::int64_t most_rows = 14;
+    std::int64_t per_element = 1;
+    std::int64_t per_row = 0;
+    auto per_column = std::int64_t(contraction.column_operands.size());
+    for (const Operand& held : contraction.held) {
+        if (held.has_rows && held.has_columns)
+            ++per_element;
+        else if (held.has_rows)
+            ++per_row;
+        else
+            ++per_column;
+    }
+    TileShape best{1, 1, lanes};
+    double best_score = 0;
+    const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
+    for (std::int64_t vectors = 1; vectors <= 3; ++vectors) {
+        if ((vectors - 1) * lanes >= contraction.lane.extent) break;
+        const std::int64_t left = target.vector_registers - 2 - vectors * per_column;
+        const std::int64_t most = std::min(left / (vectors * per_element + per_row), most_rows);
+        if (most < 1) continue;
+        const std::int64_t rows = ceil_div(row_axis, ceil_div(row_axis, most));
+        const std::int64_t width = vectors * lanes;
+        const double filled = double(contraction.lane.extent) /
+                              double(ceil_div(contraction.lane.extent, width) * width) *
+                              double(row_axis) / double(ceil_div(row_axis, rows) * rows);
+        // Eight accumulators hide the latency of an fma; loads take slots beside it.
+        const double area = double(rows * vectors);
+        const double score =
+            filled * std::min(1.0, area / 8) * area / (area + 0.1 * double(rows + vectors));
+        if (score <= best_score) continue;
+        best_score = score;
+        best = {rows, vectors, lanes};
+    }
+    return best;
+}
+
+}  // namespace ricci::codegen
