@@ -18,7 +18,7 @@ constexpr int any_number = -1;
 // an operator (`pow`, `select`) may be written either way and is printed as the operator.
 // clang-format off
 constexpr OpInfo table[] = {
-    // op                name         arity           precedence      type       sample       function
+    // op                name         arity           precedence      type       sample
     {Op::add,         "+",           2, any_number, P::sum,         promoted,  -2.0, 2.0,  false},
     {Op::mul,         "*",           2, any_number, P::product,     promoted,  -2.0, 2.0,  false},
     {Op::neg,         "-",           1, 1,          P::unary,       promoted,  -2.0, 2.0,  false},
