@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "grad/gradient.h"
 #include "runtime/function.h"
+#include "runtime/parallel.h"
 #include "tests/property/sample.h"
 #include "tests/support/compare.h"
 
@@ -21,19 +22,30 @@ Array own_copy(const Array& array, std::uint64_t seed) {
     return array.transpose(reversed).copy().transpose(reversed);
 }
 
-/// The outputs of a program by compiled code against the reference evaluator's.
-Comparison compiled(const Program& program, const Signature& signature, std::uint64_t seed) {
-    std::vector<std::string> outputs;
-    for (TensorId id : program.outputs) outputs.push_back(program.at(id).name);
-    const BoundProgram bound = ricci::bind(program, signature, outputs);
-    const std::vector<Array> values = random_arguments(bound, signature, seed);
-    const auto estimates = runtime::evaluate_with_bounds(bound, values);
+std::vector<std::string> output_names(const Program& program) {
+    std::vector<std::string> names;
+    for (TensorId id : program.outputs) names.push_back(program.at(id).name);
+    return names;
+}
 
+Arguments named_arguments(const BoundProgram& bound, const std::vector<Array>& values,
+                          std::uint64_t seed) {
     Arguments arguments;
     for (std::size_t n = 0; n < values.size(); ++n)
         arguments.emplace_back(bound.at(bound.arguments[n]).name,
                                values[n].is_weak() ? values[n] : own_copy(values[n], seed + n));
-    const auto found = Function(program, "random", Device::cpu).call(arguments, outputs);
+    return arguments;
+}
+
+/// The outputs of a program by compiled code against the reference evaluator's.
+Comparison compiled(const Program& program, const Signature& signature, std::uint64_t seed) {
+    const std::vector<std::string> outputs = output_names(program);
+    const BoundProgram bound = ricci::bind(program, signature, outputs);
+    const std::vector<Array> values = random_arguments(bound, signature, seed);
+    const auto estimates = runtime::evaluate_with_bounds(bound, values);
+
+    const auto found = Function(program, "random", Device::cpu)
+                           .call(named_arguments(bound, values, seed), outputs);
     Comparison total;
     for (std::size_t n = 0; n < outputs.size(); ++n) {
         Comparison comparison = compare(found.at(n), estimates.at(n));
@@ -103,6 +115,34 @@ TEST_CASE("compiled gradients agree with the reference") {
     });
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
+}
+
+TEST_CASE("results have the same bits for any number of threads") {
+    std::size_t compared = 0;
+    const int threads_before = num_threads();
+    for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
+        if (!random.is_large) return;  // the others are one task
+        const std::vector<std::string> outputs = output_names(program);
+        const BoundProgram bound = ricci::bind(program, random.signature, outputs);
+        const auto values = random_arguments(bound, random.signature, random.seed);
+        const Function function(program, "random", Device::cpu);
+        const auto run = [&](int threads) {
+            set_num_threads(threads);
+            return function.call(named_arguments(bound, values, random.seed), outputs);
+        };
+        const auto alone = run(1);
+        const auto together = run(4);
+        for (std::size_t n = 0; n < outputs.size(); ++n) {
+            const std::size_t bytes =
+                static_cast<std::size_t>(alone[n].size()) * size_bytes(alone[n].dtype());
+            if (std::memcmp(alone[n].data(), together[n].data(), bytes) != 0)
+                FAIL_CHECK(format("{}`{}` differs", str(random), outputs[n]));
+            compared += static_cast<std::size_t>(alone[n].size());
+        }
+    });
+    set_num_threads(threads_before);
+    MESSAGE(compared, " elements compared");
+    CHECK(compared > 0);
 }
 
 }  // namespace ricci::tests
