@@ -1,8 +1,10 @@
 # A room: one static library, linked downwards only.
 #   ricci_room(dsl SOURCES a.cpp b.cpp HEADERS a.h b.h LINKS ricci_affine)
 function(ricci_warnings target)
+  # g++ 12 sees overlapping copies in every std::string it inlines (GCC bug 105651).
   target_compile_options(${target} PRIVATE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Wold-style-cast
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<BOOL:${RICCI_WERROR}>:-Werror>)
 endfunction()
 
