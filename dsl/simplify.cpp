@@ -114,7 +114,7 @@ Expr double_pairs(const Site& site) {
     return {};
 }
 
-/// a + -b*c: the sign of a product of a sum stands before it.
+/// (-a)*b = -(a*b), and so for negative literals.
 Expr pull_signs_of_product(const Site& site) {
     bool negative = false;
     bool changed = false;
