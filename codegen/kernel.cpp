@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 #include <unordered_set>
 
@@ -207,8 +208,12 @@ double write_cost(const Kernel& kernel) {
 
 std::int64_t points(const std::vector<Axis>& axes) {
     std::int64_t product = 1;
-    for (const Axis& axis : axes) product *= axis.extent;
-    return product;
+    bool overflows = false;
+    for (const Axis& axis : axes) {
+        if (axis.extent == 0) return 0;
+        overflows |= __builtin_mul_overflow(product, axis.extent, &product);
+    }
+    return overflows ? std::numeric_limits<std::int64_t>::max() : product;
 }
 
 namespace {

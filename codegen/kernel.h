@@ -89,7 +89,7 @@ struct Touch {
 [[nodiscard]] double body_cost(const Kernel& kernel);
 [[nodiscard]] double write_cost(const Kernel& kernel);
 
-/// The product of the extents.
+/// The product of the extents; the greatest integer where that is too small.
 [[nodiscard]] std::int64_t points(const std::vector<Axis>& axes);
 
 /// A reduced axis with its bounds as forms of the axes outside it.

@@ -394,7 +394,7 @@ class ContractionLowering {
 };
 
 /// Below this many points tiles do not pay for their code.
-constexpr std::int64_t least_points = 4096;
+constexpr double least_points = 4096;
 /// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
 /// where it stands, without tiles.
 constexpr double most_packed = 268'435'456;
@@ -423,7 +423,7 @@ double estimate(const Kernel& kernel, const Contraction& contraction, const Tile
 bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder,
                        Splitting splitting) {
     if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return false;
-    if (points(kernel.free) * points(kernel.reduced) < least_points) return false;
+    if (double(points(kernel.free)) * double(points(kernel.reduced)) < least_points) return false;
     std::optional<Contraction> contraction = find_contraction(kernel);
     if (!contraction) return false;
     std::int64_t row_extent = 1;

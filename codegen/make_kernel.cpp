@@ -14,6 +14,9 @@ namespace ricci::codegen {
 
 namespace {
 
+/// Values are walked by recursion from here on.
+constexpr std::size_t max_depth = 1000;
+
 void require_supported(DType dtype) {
     if (dtype != DType::f16 && dtype != DType::bf16 && !is_complex(dtype)) return;
     throw Error({.kind = ErrorKind::type,
@@ -116,9 +119,24 @@ class KernelMaker {
 
     /// The value of a term; shared terms give shared values.
     Value value(Expr root) {
-        for (const Expr e : postorder({root}))
-            if (!values_.contains(e)) values_[e] = make(e);
+        for (const Expr e : postorder({root})) {
+            if (values_.contains(e)) continue;
+            require_shallow(e);
+            values_[e] = make(e);
+        }
         return values_.at(root);
+    }
+    void require_shallow(Expr e) {
+        std::size_t deepest = 0;
+        for (const Expr operand : operands(e)) {
+            const auto found = depth_.find(operand);
+            if (found != depth_.end()) deepest = std::max(deepest, found->second);
+        }
+        depth_[e] = deepest + 1;
+        if (deepest < max_depth) return;
+        throw Error({.kind = ErrorKind::limit,
+                     .message = format("a term nests more than {} operations", max_depth),
+                     .hint = "make an intermediate array with `:=`"});
     }
 
     Value make(Expr e) {
@@ -206,6 +224,7 @@ class KernelMaker {
     Kernel kernel_;
     std::unordered_map<std::uint32_t, AffineForm> index_forms_;
     ExprMap<Value> values_;
+    ExprMap<std::size_t> depth_;
 };
 
 }  // namespace

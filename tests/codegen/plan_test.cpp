@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "dsl/canonical.h"
 #include "tests/codegen/check_plan.h"
+#include "tests/support/error_text.h"
 #include "tests/support/random_program.h"
 
 using namespace ricci;
@@ -108,6 +109,15 @@ TEST_CASE("extents of 0 and 1 and rank 0") {
     check("C[i,j] := A[i,k]*B[k,j]", {{"A", array({1, 300})}, {"B", array({300, 1})}});
     check("s := 2*a", {{"a", array({})}});
     check("m := max[i](A[i])", {{"A", array({0})}});
+}
+
+TEST_CASE("a term too deep to walk is refused") {
+    std::string text = "y[i] := x[i]";
+    for (int n = 0; n < 2000; ++n) text += "/x[i]";
+    const BoundProgram program = bound(text, {{"x", array({20})}});
+    CHECK(error_text([&] { (void)codegen::plan(program, example_target(64)); }) ==
+          "limit: a term nests more than 1000 operations\n"
+          "  = hint: make an intermediate array with `:=`");
 }
 
 TEST_CASE("several types in one kernel") {
