@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "tests/support/random_forms.h"
 
 namespace ricci::tests {
 namespace {
@@ -21,69 +22,6 @@ constexpr std::int64_t usual_points = 3'000;
 constexpr std::int64_t large_points = 150'000;
 constexpr std::uint64_t large_every = 50;
 
-/// A function applied to `{}`, with an argument inside its domain.
-constexpr std::array unary_forms = {"sin({})",
-                                    "cos({})",
-                                    "tanh({})",
-                                    "sigmoid({})",
-                                    "relu({})",
-                                    "leaky_relu({})",
-                                    "leaky_relu({}, 0.2)",
-                                    "abs({})",
-                                    "abs2({})",
-                                    "atan({})",
-                                    "asinh({})",
-                                    "erf({})",
-                                    "erfc({})",
-                                    "softplus({})",
-                                    "gelu({})",
-                                    "silu({})",
-                                    "exp(sin({}))",
-                                    "exp(-abs2({}))",
-                                    "expm1(sin({}))",
-                                    "log(abs2({}) + 1)",
-                                    "log1p(abs2({}))",
-                                    "log2(abs2({}) + 1.5)",
-                                    "log10(abs2({}) + 0.5)",
-                                    "sqrt(abs2({}) + 0.5)",
-                                    "rsqrt(abs2({}) + 0.5)",
-                                    "cbrt(abs2({}) + 0.5)",
-                                    "tan(0.4*sin({}))",
-                                    "asin(0.5*sin({}))",
-                                    "acos(0.5*cos({}))",
-                                    "sinh(sin({}))",
-                                    "cosh(sin({}))",
-                                    "acosh(abs2({}) + 1.5)",
-                                    "atanh(0.5*sin({}))",
-                                    "gamma(sigmoid({}) + 1)",
-                                    "lgamma(abs2(sin({})) + 2)",
-                                    "digamma(abs2(sin({})) + 1)",
-                                    "clamp({}, -0.5, 0.75)",
-                                    "sign({})",
-                                    "floor({})",
-                                    "ceil(1.5*{})",
-                                    "round(2*{})",
-                                    "trunc(2*{})",
-                                    "{}^2",
-                                    "{}^3",
-                                    "(abs2({}) + 0.5)^1.5",
-                                    "-{}",
-                                    "1/(abs2({}) + 1)"};
-constexpr std::array binary_forms = {
-    "max({0}, {1})",
-    "min({0}, {1})",
-    "hypot({0}, abs2({1}) + 0.5)",
-    "({0} - {1})^2",
-    "fma({0}, {1}, {0})",
-    "atan2({0}, abs2({1}) + 1)",
-    "{0}/(abs({1}) + 1)",
-    "({0} > {1})*{0}",
-    "select({0} < {1}, {1}, {0})",
-    "({0} + {1})*{0}",
-    "({0} > 0 ? {0} : {1})",
-    "(abs({0}) + 0.5)^sin({1})",
-    "({0} <= {1} && {0} > -1 ? {0} : 0.5*{1})",
-};
 constexpr std::array index_names = {"i", "j", "k", "l", "m", "n", "o", "p", "q",
                                     "r", "s", "t", "u", "v", "w", "x", "y", "z"};
 
