@@ -251,7 +251,8 @@ class Binder {
                      bounds.is_affine
                          ? format("`{}[…{}…]` can leave its array: dimension {} has the extent {}",
                                   tensor.name, text, d, tensor.shape[d])
-                         : format("the subscript `{}` of `{}` is not affine", text, tensor.name),
+                         : format("the subscript `{}` of `{}` is not affine within 64 bits", text,
+                                  tensor.name),
                  .source = program_.source,
                  .labels = {},
                  .hint =

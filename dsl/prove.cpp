@@ -15,61 +15,73 @@ using affine::System;
 
 __extension__ typedef __int128 Wide;  // holds any sum of products that a form can have
 
-struct Box {
-    std::vector<std::int64_t> low, high;  ///< inclusive, by variable
+/// What an integer term can be, inclusive.
+struct Interval {
+    Wide low, high;
+
+    [[nodiscard]] bool fits() const { return low >= INT64_MIN && high <= INT64_MAX; }
 };
 
-/// The least and greatest value of a form over a box; saturating.
-std::pair<std::int64_t, std::int64_t> interval(const Form& form, const Box& box) {
-    Wide low = form.constant;
-    Wide high = form.constant;
-    for (std::size_t v = 0; v < form.coefficients.size(); ++v) {
-        const Wide a = static_cast<Wide>(form.at(v)) * box.low[v];
-        const Wide b = static_cast<Wide>(form.at(v)) * box.high[v];
-        low += std::min(a, b);
-        high += std::max(a, b);
-    }
-    const auto clamp = [](Wide value) {
-        return static_cast<std::int64_t>(std::clamp<Wide>(value, INT64_MIN / 2, INT64_MAX / 2));
-    };
-    return {clamp(low), clamp(high)};
+Wide floor_divide(Wide a, Wide b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
+
+Interval sum(const std::vector<Interval>& parts) {
+    Interval total{0, 0};
+    for (const Interval& part : parts) total = {total.low + part.low, total.high + part.high};
+    return total;
 }
 
-/// The box of the variables: ranges of indices; quotients from the forms that define them.
-Box box_of(const Variables& variables, const std::vector<BoundIndex>& indices,
-           const System& definitions) {
-    Box box;
-    for (std::size_t v = 0; v < variables.size(); ++v) {
-        if (const auto index = variables.index(v)) {
-            const BoundIndex& range = indices.at(position(*index));
-            box.low.push_back(range.lower);
-            box.high.push_back(range.upper - 1);
-            continue;
+Interval product(const Interval& a, const Interval& b) {
+    const auto [low, high] =
+        std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+    return {low, high};
+}
+
+/// `e // c` and `e % c` by a positive number; nothing for any other divisor.
+std::optional<Interval> quotient(Op op, const Interval& e, const Interval& divisor) {
+    if (divisor.low != divisor.high || divisor.low <= 0) return std::nullopt;
+    const Wide c = divisor.low;
+    const Interval q{floor_divide(e.low, c), floor_divide(e.high, c)};
+    if (op == Op::floordiv) return q;
+    if (q.low != q.high) return Interval{0, c - 1};
+    return Interval{e.low - c * q.low, e.high - c * q.high};
+}
+
+/// The values of a subscript over the box of its indices. Nothing when it is no affine term, or
+/// when some part of it leaves 64 bits: kernels compute in wrapping i64, proofs in exact integers.
+std::optional<Interval> interval(Expr root, const std::vector<BoundIndex>& indices) {
+    ExprMap<Interval> known;
+    for (Expr e : postorder({root})) {
+        std::vector<Interval> args;
+        for (Expr operand : operands(e)) args.push_back(known.at(operand));
+        std::optional<Interval> value;
+        if (const auto* literal = std::get_if<Literal>(&e->term)) {
+            const auto* number = std::get_if<std::int64_t>(&literal->value);
+            if (number) value = Interval{*number, *number};
+        } else if (const auto* index = std::get_if<IndexValue>(&e->term)) {
+            const BoundIndex& range = indices.at(position(index->index));
+            value = Interval{range.lower, range.upper - 1};
+        } else if (is_apply(e, Op::add)) {
+            value = sum(args);
+        } else if (is_apply(e, Op::neg)) {
+            value = Interval{-args[0].high, -args[0].low};
+        } else if (is_apply(e, Op::mul)) {
+            value = args[0];
+            for (std::size_t n = 1; n < args.size() && value->fits(); ++n)
+                value = product(*value, args[n]);
+        } else if (is_apply(e, Op::floordiv) || is_apply(e, Op::mod)) {
+            value = quotient(std::get<Apply>(e->term).op, args[0], args[1]);
         }
-        // The definitions hold `divisor*q <= form <= divisor*q + divisor - 1`.
-        std::int64_t low = INT64_MIN / 4;
-        std::int64_t high = INT64_MAX / 4;
-        box.low.push_back(0);
-        box.high.push_back(0);
-        for (const Form& row : definitions.inequalities) {
-            const std::int64_t own = row.at(v);
-            const bool only_earlier = row.coefficients.size() <= v + 1;
-            if (own == 0 || !only_earlier) continue;
-            Form rest = row;
-            rest.coefficients.resize(v);
-            const auto [rest_low, rest_high] = interval(rest, box);
-            // own*q + rest >= 0
-            if (own > 0)
-                low = std::max(low, -(rest_high / own) - (rest_high % own != 0 && rest_high > 0));
-            else
-                high = std::min(
-                    high, rest_high >= 0 ? rest_high / -own : -((-rest_high - own - 1) / -own));
-            (void)rest_low;
-        }
-        box.low.back() = low;
-        box.high.back() = high;
+        if (!value || !value->fits()) return std::nullopt;
+        known.emplace(e, *value);
     }
-    return box;
+    return known.at(root);
+}
+
+/// Whether a comparison means the same in 64 bits as in exact integers.
+bool is_exact(Expr comparison, const std::vector<BoundIndex>& indices) {
+    const std::vector<Expr> sides = operands(comparison);
+    return std::all_of(sides.begin(), sides.end(),
+                       [&](Expr side) { return interval(side, indices).has_value(); });
 }
 
 bool is_empty_domain(const std::vector<BoundIndex>& indices, const std::vector<IndexId>& domain) {
@@ -92,28 +104,32 @@ SubscriptBounds prove_in_bounds(const std::vector<BoundIndex>& indices,
                                 const std::vector<IndexId>& domain, Expr condition, Expr subscript,
                                 std::int64_t extent) {
     SubscriptBounds result;
-    Variables variables(Variables::Atoms::quotients);
-    const auto form = affine_form(subscript, variables);
-    result.is_affine = form.has_value();
     if (is_empty_domain(indices, domain)) {
         result.in_bounds = true;
         return result;
     }
-    if (!form) return result;
-    System definitions;
-    variables.define(definitions);
-    std::tie(result.low, result.high) = interval(*form, box_of(variables, indices, definitions));
+    Variables variables(Variables::Atoms::quotients);
+    const auto form = affine_form(subscript, variables);
+    const auto box = interval(subscript, indices);
+    result.is_affine = form && box;
+    if (!result.is_affine) return result;
+    result.low = static_cast<std::int64_t>(box->low);
+    result.high = static_cast<std::int64_t>(box->high);
     result.in_bounds = result.low >= 0 && result.high < extent;
     if (result.in_bounds) return result;
 
     // The box does not tell: use what relates the variables.
     System system;
-    if (condition) (void)add_condition(system, condition, variables);
+    for (Expr conjunct : conjuncts(condition))
+        if (is_exact(conjunct, indices)) (void)add_condition(system, conjunct, variables);
     variables.define(system);
     add_ranges(system, variables, indices);
     Form below;  // extent - 1 - form
-    below.constant = extent - 1 - form->constant;
-    for (std::int64_t coefficient : form->coefficients) below.coefficients.push_back(-coefficient);
+    if (__builtin_sub_overflow(extent - 1, form->constant, &below.constant)) return result;
+    for (std::int64_t coefficient : form->coefficients) {
+        if (coefficient == INT64_MIN) return result;
+        below.coefficients.push_back(-coefficient);
+    }
     result.in_bounds = affine::implies(system, *form) && affine::implies(system, below);
     return result;
 }

@@ -11,8 +11,10 @@ namespace ricci {
 /// The values a subscript takes over a domain, as far as they are proved.
 struct SubscriptBounds {
     bool in_bounds = false;
-    bool is_affine = true;  ///< made of indices, numbers, `//` and `%` by positive numbers
-    std::int64_t low = 0;   ///< least and greatest value over the box
+    /// Made of indices, numbers, `//` and `%` by positive numbers, and within 64 bits at every
+    /// step.
+    bool is_affine = true;
+    std::int64_t low = 0;  ///< least and greatest value over the box
     std::int64_t high = 0;
 };
 

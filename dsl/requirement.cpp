@@ -64,9 +64,19 @@ class Checker {
         for (IndexId id : domain) ranges[position(id)] = range_of_(id);
         const SubscriptBounds bounds =
             prove_in_bounds(ranges, domain, condition, subscript, found.b);
+        if (!bounds.is_affine) throw Error(not_affine(requirement));
         found.low = bounds.low;
         found.high = bounds.high;
         return bounds.in_bounds;
+    }
+
+    Diagnosis not_affine(const Requirement& requirement) const {
+        Diagnosis diagnosis = requirement.otherwise;
+        diagnosis.message =
+            format("the subscript `{}` is not affine within 64 bits", str(program_, requirement.a));
+        diagnosis.hint =
+            "use sums of integer multiples of indices, and `//`, `%` by positive numbers";
+        return diagnosis;
     }
 
     Diagnosis filled(Diagnosis diagnosis, const Findings& found) {

@@ -35,8 +35,8 @@ Scalar Accumulator::identity() const {
     switch (reducer_) {
         case Reducer::sum:       return {};
         case Reducer::prod:      return {1, 1};
-        case Reducer::max:       return convert_scalar({-infinity, 0}, DType::f64, type_);
-        case Reducer::min:       return convert_scalar({infinity, 0}, DType::f64, type_);
+        case Reducer::max:       return extreme(-infinity);
+        case Reducer::min:       return extreme(infinity);
         case Reducer::argmax:
         case Reducer::argmin:    return {0, std::numeric_limits<std::int64_t>::min()};
         case Reducer::mean:

@@ -25,7 +25,7 @@ ArgumentSpec number(std::int64_t value) {
 }
 
 BoundProgram bound(const std::string& text, const Signature& signature) {
-    return bind(canonicalise(ricci::parse_program(text)), signature);
+    return ricci::bind(canonicalise(ricci::parse_program(text)), signature);
 }
 
 std::string error_of(const std::string& text, const Signature& signature) {
@@ -70,6 +70,28 @@ TEST_CASE("an access that can leave its array is an error with the values it tak
   | Y[i] := X[i+2] where i in 0:4
   |           ^^^
   = hint: give a smaller range: `where i in …`)");
+}
+
+TEST_CASE("a subscript that leaves 64 bits on the way is refused") {
+    const auto refused = [](const std::string& text, Shape shape) {
+        return error_of(text, {{"A", array(std::move(shape))}}).find("within 64 bits") !=
+               std::string::npos;
+    };
+    CHECK(refused("y[i] := A[(i*9223372036854775807)%3] where i in 0:3", {3}));
+    CHECK(refused("y[i] := A[(i+9223372036854775807)//1000000] where i in 0:5", {3}));
+    CHECK(error_of("y[i] := A[(i+9000000000000000000)//100000000000000] where i in 0:5",
+                   {{"A", array({50000})}})
+              .starts_with("range: `A` can leave its array"));
+    CHECK_NOTHROW(
+        bound("y[i] := A[i//4611686018427387904//2] where i in 0:5", {{"A", array({3})}}));
+}
+
+TEST_CASE("a product of indices is no subscript") {
+    CHECK(error_of("y[i] := A[i*i] where i in 0:1", {{"A", array({3})}}) ==
+          R"(range: the subscript `i*i` is not affine within 64 bits
+  | y[i] := A[i*i] where i in 0:1
+  |           ^^^
+  = hint: use sums of integer multiples of indices, and `//`, `%` by positive numbers)");
 }
 
 TEST_CASE("the condition of a reducer takes part in the proof") {

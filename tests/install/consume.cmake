@@ -10,8 +10,9 @@ function(run)
 endfunction()
 
 set(build ${WORK}/${CONSUMER})
-file(REMOVE_RECURSE ${build} ${PREFIX})
+file(REMOVE_RECURSE ${build})
 if(CONSUMER STREQUAL "installed")
+  file(REMOVE_RECURSE ${PREFIX})
   run(${CMAKE_COMMAND} --install ${RICCI_BUILD} --prefix ${PREFIX})
 endif()
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${build}

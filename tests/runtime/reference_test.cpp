@@ -185,3 +185,11 @@ TEST_CASE("a condition too close to call makes a reduction unknown") {
         estimate("s := sum[i | sin(x[i])^2 + cos(x[i])^2 > 1](x[i])", {{"x", f32({0.4F, 0.7F})}});
     CHECK(doubtful.bound.item() == infinity);
 }
+
+TEST_CASE("any and a maximum of truth values are false where nothing holds") {
+    CHECK(values(result("k := any[i](x[i] > 100)", {{"x", f64({1, 2})}})) ==
+          std::vector<double>{0});
+    CHECK(values(result("k := max[i](x[i] > 100)", {{"x", f64({1, 2})}})) ==
+          std::vector<double>{0});
+    CHECK(values(result("k := all[i](x[i] > 0)", {{"x", f64({1, 2})}})) == std::vector<double>{1});
+}
