@@ -56,6 +56,28 @@ TEST_CASE("the final value of an argument changed in place is the output of that
     CHECK(outcome.out == "[1, 2, 3]\n");
 }
 
+TEST_CASE("a number that is updated becomes an array of rank 0") {
+    const Place place;
+    const auto updated = [&](const std::string& program, std::vector<std::string> words) {
+        words.insert(words.begin(), {"run", program});
+        words.insert(words.end(), {"-o", "s=s.npy"});
+        const Outcome outcome = place.run(words);
+        CHECK(outcome.err.empty());
+        CHECK(outcome.status == 0);
+        return place.load("s.npy");
+    };
+    CHECK(place.run({"run", "s += 3", "s=2"}).out == "5\n");
+    CHECK(place.run({"run", "s += 3", "s=2", "--device", "reference"}).out == "5\n");
+    CHECK(updated("s += 3", {"s=2"}).dtype() == DType::i64);
+    CHECK(updated("s += 3", {"s=2.5"}).dtype() == DType::f64);
+    CHECK(updated("s += 3", {"s=2.5"}).item() == 5.5);
+    CHECK(updated("s += 3", {"s=2", "--dtype", "f32"}).dtype() == DType::f32);
+    CHECK(updated("s += x[i]", {"s=0.5", "x=4:f64:arange"}).item() == 6.5);
+    CHECK(place.run({"explain", "s += 3", "s=2", "--stage", "bound"}).status == 0);
+    CHECK(place.run({"check", "s *= 3", "s=2.5"}).status == 0);
+    CHECK(place.run({"grad", "s *= 3", "--wrt", "s", "s=2.5"}).out == "3\n");
+}
+
 TEST_CASE("both devices give the same") {
     const Place place;
     for (const std::string device : {"cpu", "reference"}) {

@@ -30,6 +30,14 @@ std::string read_file(const std::string& path) {
     return text;
 }
 
+/// Whether the program changes that argument in place.
+bool is_updated(const Program& program, const std::string& name) {
+    const auto argument = program.argument(name);
+    return argument && std::ranges::any_of(program.equations, [&](const Equation& equation) {
+               return equation.previous == argument;
+           });
+}
+
 }  // namespace
 
 void add_program(CLI::App& app, CommonOptions& options) {
@@ -46,10 +54,16 @@ void add_execution(CLI::App& app, CommonOptions& options) {
     app.add_option("--threads", options.threads, "threads of a kernel")->check(CLI::Range(1, 1024));
 }
 
-NamedSpecs parse_arguments(const CommonOptions& options) {
+std::optional<DType> parse_dtype(const CommonOptions& options) {
+    if (options.dtype.empty()) return std::nullopt;
     const auto dtype = dtype_from_name(options.dtype);
     if (!dtype || *dtype == DType::none)
         throw UsageError{format("--dtype: there is no type `{}`", options.dtype)};
+    return dtype;
+}
+
+NamedSpecs parse_arguments(const CommonOptions& options) {
+    const auto dtype = parse_dtype(options);
     NamedSpecs specs;
     for (const std::string& argument : options.arguments) {
         const std::size_t equals = argument.find('=');
@@ -60,7 +74,7 @@ NamedSpecs parse_arguments(const CommonOptions& options) {
             throw Error({.kind = ErrorKind::name,
                          .message = format("the argument `{}` is given twice", name)});
         }
-        specs.emplace_back(name, parse_spec(argument.substr(equals + 1), *dtype));
+        specs.emplace_back(name, parse_spec(argument.substr(equals + 1), dtype));
     }
     return specs;
 }
@@ -81,15 +95,17 @@ void apply_threads(const CommonOptions& options) {
     if (options.threads > 0) set_num_threads(options.threads);
 }
 
-Arguments make_arguments(const NamedSpecs& specs) {
+Arguments make_arguments(const NamedSpecs& specs, const Program& program) {
     Arguments arguments;
-    for (const auto& [name, spec] : specs) arguments.emplace_back(name, make_array(spec));
+    for (const auto& [name, spec] : specs)
+        arguments.emplace_back(name, make_array(spec, is_updated(program, name)));
     return arguments;
 }
 
-Signature make_signature(const NamedSpecs& specs) {
+Signature make_signature(const NamedSpecs& specs, const Program& program) {
     Signature signature;
-    for (const auto& [name, spec] : specs) signature.emplace(name, argument_spec(spec));
+    for (const auto& [name, spec] : specs)
+        signature.emplace(name, argument_spec(spec, is_updated(program, name)));
     return signature;
 }
 

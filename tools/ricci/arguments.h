@@ -22,7 +22,7 @@ struct CommonOptions {
     std::string program;
     std::vector<std::string> arguments;
     std::string device;
-    std::string dtype = "f32";
+    std::string dtype;  ///< empty: f32, and f64 or i64 for numbers that are updated
     int threads = 0;
 };
 
@@ -38,6 +38,8 @@ struct UsageError {
 /// Specs by name, in the order given.
 using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
 
+/// The type that `--dtype` names, if it is given. Throws: UsageError for an unknown one.
+[[nodiscard]] std::optional<DType> parse_dtype(const CommonOptions& options);
 /// Splits `NAME=SPEC`. Throws: UsageError when there is no `=`, and what parse_spec throws; `name`
 /// for a name given twice.
 [[nodiscard]] NamedSpecs parse_arguments(const CommonOptions& options);
@@ -48,8 +50,9 @@ using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
 /// Applies `--threads`.
 void apply_threads(const CommonOptions& options);
 
-[[nodiscard]] Arguments make_arguments(const NamedSpecs& specs);
-[[nodiscard]] Signature make_signature(const NamedSpecs& specs);
+/// The arrays and what the program is bound to. Numbers that the program updates become arrays.
+[[nodiscard]] Arguments make_arguments(const NamedSpecs& specs, const Program& program);
+[[nodiscard]] Signature make_signature(const NamedSpecs& specs, const Program& program);
 /// `A,B` as names.
 [[nodiscard]] std::vector<std::string> split_names(const std::string& list);
 

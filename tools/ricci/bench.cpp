@@ -149,7 +149,7 @@ int run(const Options& options) {
     const NamedSpecs specs = parse_arguments(options.common);
     apply_threads(options.common);
     const Function function = make_function(options.common);
-    const Arguments arguments = make_arguments(specs);
+    const Arguments arguments = make_arguments(specs, function.program());
     const Program& program = function.program();
     // What runs first is checked first: an error shows before anything is measured.
     std::vector<Gradient> gradients;

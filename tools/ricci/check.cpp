@@ -197,7 +197,7 @@ int run(const CommonOptions& options) {
     const NamedSpecs specs = parse_arguments(options);
     apply_threads(options);
     const Function function(read_program(options.program), {}, Device::cpu);
-    const Arguments arguments = make_arguments(specs);
+    const Arguments arguments = make_arguments(specs, function.program());
     Report report;
     check_outputs(report, function, arguments);
     GradientCheck gradients(report, function, arguments);

@@ -26,13 +26,11 @@ int run(const Options& options) {
         if (!request.name.empty())
             throw UsageError{"-o takes one FILE.npy: the result has no name"};
     apply_threads(options.common);
-    const auto dtype = dtype_from_name(options.common.dtype);
-    if (!dtype || *dtype == DType::none)
-        throw UsageError{format("--dtype: there is no type `{}`", options.common.dtype)};
+    const auto dtype = parse_dtype(options.common);
     std::vector<Array> arrays;
     std::vector<Shape> shapes;
     for (const std::string& operand : options.operands) {
-        arrays.push_back(make_array(parse_spec(operand, *dtype)));
+        arrays.push_back(make_array(parse_spec(operand, dtype)));
         shapes.push_back(arrays.back().shape());
     }
     const Einsum einsum = translate_einsum(make_source(options.text), shapes);

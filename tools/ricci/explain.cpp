@@ -111,7 +111,7 @@ class Explanation {
     Explanation(const Options& options, std::vector<Stage> stages)
         : stages_(std::move(stages)),
           program_(read_program(options.common.program)),
-          given_(make_signature(parse_arguments(options.common))),
+          given_(make_signature(parse_arguments(options.common), program_)),
           wrt_(split_names(options.wrt)) {
         // Shapes are checked whenever they are given, whatever is shown.
         if (!given_.empty()) (void)ricci::bind(canonicalise(program_), given_);

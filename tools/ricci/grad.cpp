@@ -41,7 +41,8 @@ int run(const Options& options) {
     if (wrt.empty()) throw UsageError{"--wrt names no argument"};
     apply_threads(options.common);
     const Function function = make_function(options.common);
-    const std::vector<Gradient> gradients = make_gradients(function, wrt, make_arguments(specs));
+    const std::vector<Gradient> gradients =
+        make_gradients(function, wrt, make_arguments(specs, function.program()));
     std::vector<std::size_t> asked;
     for (const OutputRequest& request : requests)
         asked.push_back(find_gradient(gradients, request.name));

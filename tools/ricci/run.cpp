@@ -25,7 +25,7 @@ int run(const Options& options) {
     for (const OutputRequest& request : requests)
         names.push_back(request.name.empty() ? result : request.name);
     if (names.empty()) names.push_back(result);
-    const std::vector<Array> arrays = function.call(make_arguments(specs), names);
+    const std::vector<Array> arrays = function.call(make_arguments(specs, program), names);
     NamedResults results;
     for (std::size_t i = 0; i < names.size(); ++i) results.emplace_back(names[i], arrays[i]);
     if (requests.empty())

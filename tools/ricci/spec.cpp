@@ -40,12 +40,14 @@ std::optional<T> whole_number(std::string_view text) {
     return value;
 }
 
-std::optional<Spec> parse_number(std::string_view text) {
+std::optional<Spec> parse_number(std::string_view text, std::optional<DType> dtype) {
     // from_chars knows no leading plus.
     const bool has_plus = text.size() > 1 && text.front() == '+' && text[1] != '-';
     const std::string_view digits = has_plus ? text.substr(1) : text;
-    if (const auto integer = whole_number<std::int64_t>(digits)) return NumberSpec{*integer};
-    if (const auto real = whole_number<double>(digits)) return NumberSpec{*real};
+    if (const auto integer = whole_number<std::int64_t>(digits))
+        return NumberSpec{*integer, dtype.value_or(DType::i64)};
+    if (const auto real = whole_number<double>(digits))
+        return NumberSpec{*real, dtype.value_or(DType::f64)};
     return std::nullopt;
 }
 
@@ -126,17 +128,18 @@ Spec parse_made(std::string_view text, DType dtype) {
 
 }  // namespace
 
-Spec parse_spec(std::string_view text, DType dtype) {
+Spec parse_spec(std::string_view text, std::optional<DType> dtype) {
     if (text.ends_with(".npy")) return FileSpec{std::string(text)};
-    if (const auto number = parse_number(text)) return *number;
-    return parse_made(text, dtype);
+    if (const auto number = parse_number(text, dtype)) return *number;
+    return parse_made(text, dtype.value_or(DType::f32));
 }
 
-Array make_array(const Spec& spec) {
+Array make_array(const Spec& spec, bool is_updated) {
     return match(
         spec, [](const FileSpec& file) { return load_npy(file.path); },
-        [](const NumberSpec& number) {
-            return std::visit([](auto value) { return Array(value); }, number.value);
+        [&](const NumberSpec& number) {
+            const Array array = std::visit([](auto value) { return Array(value); }, number.value);
+            return is_updated ? array.to(number.stored) : array;
         },
         [](const MadeSpec& made) {
             switch (made.fill) {
@@ -152,7 +155,7 @@ Array make_array(const Spec& spec) {
         });
 }
 
-ArgumentSpec argument_spec(const Spec& spec) {
+ArgumentSpec argument_spec(const Spec& spec, bool is_updated) {
     ArgumentSpec result;
     match(
         spec,
@@ -163,8 +166,9 @@ ArgumentSpec argument_spec(const Spec& spec) {
             result.strides = array.strides();
         },
         [&](const NumberSpec& number) {
-            result.is_weak = true;
+            result.is_weak = !is_updated;
             result.dtype = number.value.index() == 0 ? DType::i64 : DType::f64;
+            if (is_updated) result.dtype = number.stored;
             std::visit([&](auto value) { result.value = value; }, number.value);
         },
         [&](const MadeSpec& made) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -20,6 +21,7 @@ struct FileSpec {
 /// A number, which adopts the type of what it meets.
 struct NumberSpec {
     std::variant<std::int64_t, double> value;
+    DType stored;  ///< of the array that is made of it where the program updates it
 };
 /// An array that is made: `512x784:f32:randn:7`.
 struct MadeSpec {
@@ -34,13 +36,13 @@ struct MadeSpec {
 using Spec = std::variant<FileSpec, NumberSpec, MadeSpec>;
 
 /// Reads `file.npy`, a number, or `512x784[:dtype][:fill[:seed]]`; `dtype` is the type of arrays
-/// that name none.
+/// that name none: f32 when it is absent, and for numbers that are updated f64 or i64.
 /// Throws: `syntax` showing the text, `type` for an unknown dtype.
-[[nodiscard]] Spec parse_spec(std::string_view text, DType dtype);
+[[nodiscard]] Spec parse_spec(std::string_view text, std::optional<DType> dtype);
 
-/// The array: loaded or made.
-[[nodiscard]] Array make_array(const Spec& spec);
+/// The array: loaded or made. A number that is updated becomes an array of rank 0.
+[[nodiscard]] Array make_array(const Spec& spec, bool is_updated = false);
 /// What a program is bound to, without making the array (files are loaded).
-[[nodiscard]] ArgumentSpec argument_spec(const Spec& spec);
+[[nodiscard]] ArgumentSpec argument_spec(const Spec& spec, bool is_updated = false);
 
 }  // namespace ricci::tool
