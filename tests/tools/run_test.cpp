@@ -158,6 +158,20 @@ TEST_CASE("when one file cannot be written none is") {
     CHECK(place.folder.file_count() == 0);
 }
 
+TEST_CASE("two outputs to one file are wrong usage") {
+    const Place place;
+    for (const std::string second : {"o.npy", "./o.npy"}) {
+        CAPTURE(second);
+        const Outcome outcome =
+            place.run({"run", "a := x; b := x", "x=1", "-o", "a=o.npy", "-o", "b=" + second});
+        CHECK(outcome.status == 2);
+        CHECK(outcome.err == "-o b=" + second +
+                                 ": two outputs to one file\n"
+                                 "Run with --help for more information.\n");
+        CHECK(place.folder.file_count() == 0);
+    }
+}
+
 TEST_CASE("a SPEC that makes no sense is told with the forms there are") {
     const Place place;
     const auto error = [&](const std::string& spec) {

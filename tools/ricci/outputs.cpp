@@ -2,7 +2,9 @@
 #include "tools/ricci/outputs.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,6 +14,18 @@
 #include "tools/ricci/arguments.h"
 
 namespace ricci::tool {
+namespace {
+
+/// Whether both paths name one file, which need not exist.
+bool same_file(const std::string& a, const std::string& b) {
+    std::error_code none;  // a path that cannot be followed is compared as it is written
+    const auto resolved = [&](const std::string& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
+    };
+    return a == b || (!resolved(a).empty() && resolved(a) == resolved(b));
+}
+
+}  // namespace
 
 std::vector<OutputRequest> parse_outputs(const std::vector<std::string>& words) {
     std::vector<OutputRequest> requests;
@@ -24,6 +38,11 @@ std::vector<OutputRequest> parse_outputs(const std::vector<std::string>& words) 
             throw UsageError{format("-o {}: not FILE.npy or NAME=FILE.npy", word)};
         if (!request.path.ends_with(".npy"))
             throw UsageError{format("-o {}: only .npy files are written", word)};
+        const auto is_same = [&](const OutputRequest& other) {
+            return same_file(other.path, request.path);
+        };
+        if (std::ranges::any_of(requests, is_same))
+            throw UsageError{format("-o {}: two outputs to one file", word)};
         requests.push_back(std::move(request));
     }
     return requests;
