@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include "runtime/array.h"
 #include "tests/runtime/temporary_folder.h"
@@ -170,6 +171,19 @@ TEST_CASE("two outputs to one file are wrong usage") {
                                  "Run with --help for more information.\n");
         CHECK(place.folder.file_count() == 0);
     }
+}
+
+TEST_CASE("a file past the limit of sizes is an io error and leaves nothing") {
+    const Place place;
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);  // the command inherits it
+    const Outcome outcome = place.run({"run", "y[i] := x[i]", "x=2000:f64", "-o", "y.npy"});
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err == "io: cannot write `y.npy`: File too large\n");
+    CHECK(place.folder.file_count() == 0);
 }
 
 TEST_CASE("a SPEC that makes no sense is told with the forms there are") {
