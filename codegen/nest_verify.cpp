@@ -222,11 +222,15 @@ class Verifier {
         const bool is_select = operate.op == Op::select;
         const DType common = operate.args[is_select ? 1 : 0]->dtype;
         for (std::size_t i = is_select ? 1 : 0; i < operate.args.size(); ++i)
-            require(operate.args[i]->dtype == common, "operands have one type", str(nest_, value));
+            require_of(value, operate.args[i]->dtype == common, "operands have one type");
         if (is_select)
             require(operate.args[0]->dtype == DType::boolean, "a select has a bool condition");
         const DType expected = row.type == TypeRule::boolean ? DType::boolean : common;
-        require(value->dtype == expected, "an operation has its operands' type", str(nest_, value));
+        require_of(value, value->dtype == expected, "an operation has its operands' type");
+    }
+    /// The text of a value is as long as the value: it is made for a failure alone.
+    void require_of(const Value& value, bool holds, std::string_view rule) const {
+        if (!holds) require(false, rule, str(nest_, value));
     }
 
     const Nest& nest_;
