@@ -13,8 +13,6 @@ namespace {
 constexpr double gather_cycles = 1.5;
 /// Scattered elements cost a line each to be written and, first, to be read.
 constexpr double scatter_cycles = 4;
-/// Cycles of a vector from memory or the outer caches, prefetched.
-constexpr double vector_cycles = 2;
 
 class Chooser {
   public:

@@ -76,7 +76,8 @@ void run_tasks(TaskFunction function, std::int64_t tasks, std::int64_t grain,
         function(0, tasks, buffers);
         return;
     }
-    const auto range = tbb::blocked_range<std::int64_t>(0, tasks, std::max<std::int64_t>(grain, 1));
+    const auto range = tbb::blocked_range<std::int64_t>(
+        0, tasks, static_cast<std::size_t>(std::max<std::int64_t>(grain, 1)));
     threads().arena()->execute([&] {
         tbb::parallel_for(range, [&](const tbb::blocked_range<std::int64_t>& piece) {
             function(piece.begin(), piece.end(), buffers);

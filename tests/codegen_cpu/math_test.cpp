@@ -29,7 +29,7 @@ struct Row {
 template <class T>
 std::vector<T> evaluate(Op op, const Target& target, std::vector<std::vector<T>> args) {
     const DType dtype = sizeof(T) == 4 ? DType::f32 : DType::f64;
-    const auto lanes = std::int64_t(target.vector_bytes / sizeof(T));
+    const auto lanes = target.vector_bytes / std::int64_t{sizeof(T)};
     for (auto& arg : args)
         arg.resize((arg.size() + std::size_t(lanes) - 1) / std::size_t(lanes) * std::size_t(lanes),
                    T{1});
