@@ -8,7 +8,7 @@ namespace bench {
 /// fma: one fused multiply-add (2 operations) in each slot.
 double fma_limit(int threads, double seconds = 0.05);
 /// A subtraction and a fused multiply-add (3 operations in 2 slots): the inner step of a squared
-/// distance.
+/// distance. Processors with adders beside their FMA units can do better than two slots.
 double distance_limit(int threads, double seconds = 0.05);
 
 }  // namespace bench
