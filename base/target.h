@@ -6,16 +6,28 @@
 
 namespace ricci {
 
-/// A CPU as code generation sees it. Part of every kernel's key.
+/// A GPU as code generation sees it.
+struct GpuTarget {
+    int compute_capability = 0;  ///< 80, 90, …; 0: none
+    int multiprocessors = 132;
+    std::int64_t shared_bytes = 99 << 10;  ///< of a block, at most (227 KiB on sm_90)
+    std::int64_t argument_alignment = 16;  ///< bytes, of every argument's first element
+
+    bool operator==(const GpuTarget&) const = default;
+};
+
+/// The machine, as code generation sees it: a CPU, or a GPU. Part of every kernel's key.
 struct Target {
-    std::string cpu;        ///< LLVM's name: `znver5`, `x86-64-v3`, ...
+    std::string cpu;        ///< LLVM's name: `znver5`, `x86-64-v3`, ...; of a GPU `sm_90`, ...
     std::string features;   ///< LLVM's feature string
     int vector_bytes = 16;  ///< width of a vector register: 64 AVX-512, 32 AVX2, 16 SSE2
     int vector_registers = 16;
     bool has_fma = false;
     std::int64_t l1_bytes = 32 << 10;
     std::int64_t l2_bytes = 1 << 20;
+    GpuTarget gpu = {};  ///< with a compute capability: code is for this GPU
 
+    [[nodiscard]] bool is_gpu() const noexcept { return gpu.compute_capability != 0; }
     bool operator==(const Target&) const = default;
 };
 

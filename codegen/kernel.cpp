@@ -27,13 +27,14 @@ BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) 
     // Arrays may be views of the user's memory, aligned to their elements only; temporaries are
     // ours.
     const bool is_ours = buffer.kind == PlanBuffer::Kind::temporary;
+    const auto element_bytes = static_cast<std::int64_t>(size_bytes(buffer.dtype));
     return nest.add(
         Buffer{.name = buffer.name,
                .dtype = buffer.dtype,
                .space = Space::argument,
                .elements = buffer.elements,
                .is_written = is_written,
-               .alignment = is_ours ? 64 : static_cast<std::int64_t>(size_bytes(buffer.dtype))});
+               .alignment = is_ours ? 64 : std::max(plan.argument_alignment, element_bytes)});
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // codegen/lower.cpp – the choice of a strategy
 #include "codegen/lower.h"
 
+#include "codegen/gpu/lower.h"
+
 namespace ricci::codegen {
 
 namespace {
@@ -15,6 +17,10 @@ std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
 }  // namespace
 
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
+    if (builder.target().is_gpu()) {
+        gpu::lower(std::move(kernel), builder);
+        return;
+    }
     merge_axes(kernel);
     const LanePlan lanes = choose_lanes(kernel, builder.target());
     if (!kernel.body) {

@@ -59,6 +59,39 @@ AffineForm operator*(std::int64_t factor, const AffineForm& a) {
     return product;
 }
 
+bool is_gpu(const Nest& nest) noexcept {
+    if (nest.body.size() != 1) return false;
+    const auto* root = std::get_if<Loop>(&nest.body[0].node);
+    return root != nullptr && root->bind == Bind::block;
+}
+
+namespace {
+
+constexpr std::int64_t shared_alignment = 16;
+
+std::int64_t shared_bytes(const Buffer& buffer) {
+    if (buffer.space != Space::shared) return 0;
+    const std::int64_t bytes = times(buffer.elements, std::int64_t(size_bytes(buffer.dtype)));
+    return (bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
+}
+
+}  // namespace
+
+std::int64_t shared_offset(const Nest& nest, BufferId buffer) {
+    std::int64_t offset = 0;
+    for (std::size_t b = 0; b < std::size_t(buffer); ++b) offset += shared_bytes(nest.buffers[b]);
+    return offset;
+}
+
+LaunchShape launch_shape(const Nest& nest) {
+    RICCI_ASSERT(is_gpu(nest), "a launch is of a GPU nest");
+    const auto& blocks = std::get<Loop>(nest.body[0].node);
+    const auto& threads = std::get<Loop>(blocks.body.at(0).node);
+    return {.blocks = blocks.upper.at(0).form.constant,
+            .threads = threads.upper.at(0).form.constant,
+            .shared_bytes = shared_offset(nest, BufferId(nest.buffers.size()))};
+}
+
 BufferId Nest::add(Buffer buffer) {
     buffers.push_back(std::move(buffer));
     return BufferId(buffers.size() - 1);

@@ -1,8 +1,8 @@
 // codegen/nest.h – loop nests: what a kernel does, for CPU and GPU alike
 //
 // A Nest is one kernel: an outermost range of independent tasks (the loop bound `parallel`, or
-// `block`/`thread` loops on a GPU) around serial, unrolled and vector loops. Its terms (Value) are
-// scalar; vectors appear only as loops:
+// a `block` and a `thread` loop on a GPU) around serial, unrolled and vector loops. Its terms
+// (Value) are scalar; vectors appear only as loops:
 //
 //   vector   the body is executed once with the variable as a lane index. The lower bound is 0. The
 //            first term of the upper bound is a constant, a power of two: the number of lanes
@@ -26,6 +26,14 @@
 // (operations and combining stores) propagate NaN; of bool they are `or` and `and`.
 // A Store with `combine` reads, combines and writes. Two tasks never write the same element and no
 // task reads what another writes. Numbers of Lets are unique in a nest.
+//
+// On a GPU the body is one `block` loop, holding one `thread` loop, holding the rest; both from 0
+// by 1 with constant extents, the threads a multiple of 32, at most 1024. `registers` and `scratch`
+// belong to a thread, `shared` to a block; none is initialised. Barrier, Fold, Commit and Wait
+// stand where all threads of a block arrive: in no Guard, and in no loop whose bounds depend on the
+// thread. Between barriers no thread touches a shared element that another one writes. Vector loops
+// have at most 16 bytes of lanes; a slot of a register buffer may be read as a scalar and as part
+// of a vector.
 //
 // Hint to emitters: an `unroll` loop directly around a vector loop of as many lanes, whose load
 // moves by 1 with the unrolled variable and by another step with the lane, is a register transpose.
@@ -116,11 +124,8 @@ enum class Bind : std::uint8_t {
     parallel,
     vector,
     unroll,
-    block_x,
-    block_y,
-    block_z,
-    thread_x,
-    thread_y,  // GPU
+    block,   ///< GPU
+    thread,  ///< GPU
 };
 
 struct Stmt;
@@ -154,7 +159,11 @@ struct LetVar {
     std::int64_t divisor = 1;
     std::int64_t modulus = 0;
 };
-enum class StoreHint : std::uint8_t { normal, streaming };
+enum class StoreHint : std::uint8_t {
+    normal,
+    streaming,
+    asynchronous,  ///< GPU: an argument's element, as it is, to shared memory: there after a Wait
+};
 /// buffer[at] = value, or combined with what is there by sum, prod, max, min.
 struct Store {
     BufferId buffer;
@@ -163,10 +172,30 @@ struct Store {
     std::optional<Reducer> combine;
     StoreHint hint = StoreHint::normal;
 };
-/// Waits for all threads of a block (GPU).
+/// Waits for all threads of a block (GPU). What they wrote to memory is seen by all.
 struct Barrier {};
+/// GPU: names, for the rest of the body, the values of `width` neighbouring threads (a power of two
+/// of at most 32) combined by sum, prod, max or min in a fixed tree (each with the one whose number
+/// differs in one bit, the highest first): equal in all of them. With a `place` (i64) the value and
+/// its place go together, as argmax (max) and argmin (min) choose: of equal values the smaller
+/// place, NaN before numbers.
+struct Fold {
+    std::uint32_t number;
+    Value value;
+    Reducer reducer = Reducer::sum;
+    std::int64_t width = 32;
+    std::uint32_t place_number = 0;
+    Value place = nullptr;
+};
+/// GPU: the asynchronous stores of this thread since the last Commit become a group.
+struct Commit {};
+/// GPU: waits until at most `pending` of this thread's groups are under way. A Barrier must follow
+/// before other threads read them.
+struct Wait {
+    std::int64_t pending = 0;
+};
 struct Stmt {
-    std::variant<Loop, Guard, Let, LetVar, Store, Barrier> node;
+    std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait> node;
 };
 
 enum class Space : std::uint8_t {
@@ -192,13 +221,25 @@ struct Nest {
     std::string name;
     std::vector<Buffer> buffers;
     std::vector<Var> vars;
-    Body body;  ///< on a CPU exactly one `parallel` loop from 0 by 1 with a constant extent
+    Body body;  ///< on a CPU exactly one `parallel` loop from 0 by 1 with a constant extent; on a
+                ///< GPU one `block` loop of that form
 
     [[nodiscard]] const Buffer& at(BufferId id) const { return buffers.at(std::size_t(id)); }
     [[nodiscard]] const Var& at(VarId id) const { return vars.at(std::size_t(id)); }
     BufferId add(Buffer buffer);
     VarId add(Var var);
 };
+
+/// How a GPU nest is launched.
+struct LaunchShape {
+    std::int64_t blocks = 0;
+    std::int64_t threads = 0;
+    std::int64_t shared_bytes = 0;  ///< all shared buffers, each from a multiple of 16 on
+};
+[[nodiscard]] bool is_gpu(const Nest& nest) noexcept;
+[[nodiscard]] LaunchShape launch_shape(const Nest& nest);
+/// Where the shared buffer begins in the block's shared memory, in bytes.
+[[nodiscard]] std::int64_t shared_offset(const Nest& nest, BufferId buffer);
 
 [[nodiscard]] std::string str(const Nest& nest);
 [[nodiscard]] std::string str(const Nest& nest, const Value& value);

@@ -26,11 +26,8 @@ std::string_view name(Bind bind) {
         case Bind::parallel: return "parallel";
         case Bind::vector:   return "vector";
         case Bind::unroll:   return "unroll";
-        case Bind::block_x:  return "block.x";
-        case Bind::block_y:  return "block.y";
-        case Bind::block_z:  return "block.z";
-        case Bind::thread_x: return "thread.x";
-        case Bind::thread_y: return "thread.y";
+        case Bind::block:    return "block";
+        case Bind::thread:   return "thread";
     }
     return {};
 }
@@ -124,9 +121,22 @@ class Printer {
     void print(const Store& store) {
         line(format("{} {}= {}{}", place(store.buffer, store.at),
                     store.combine ? ricci::name(*store.combine) : "", value(store.value),
-                    store.hint == StoreHint::streaming ? "  # streaming" : ""));
+                    store.hint == StoreHint::streaming      ? "  # streaming"
+                    : store.hint == StoreHint::asynchronous ? "  # asynchronous"
+                                                            : ""));
     }
     void print(const Barrier&) { line("barrier"); }
+    void print(const Fold& fold) {
+        if (fold.place)
+            line(format("let %{}, %{} = fold {} {}: {} at {}", fold.number, fold.place_number,
+                        ricci::name(fold.reducer), fold.width, value(fold.value),
+                        value(fold.place)));
+        else
+            line(format("let %{} = fold {} {}: {}", fold.number, ricci::name(fold.reducer),
+                        fold.width, value(fold.value)));
+    }
+    void print(const Commit&) { line("commit"); }
+    void print(const Wait& wait) { line(format("wait {}", wait.pending)); }
     void nested(const Body& body) {
         ++depth_;
         print(body);

@@ -1,6 +1,7 @@
 // codegen/nest_verify.cpp – every invariant of codegen/nest.h, checked
 #include "codegen/nest_verify.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -18,6 +19,7 @@ struct Bounds {
     Bind bind = Bind::serial;
     std::int64_t lower = 0;
     std::int64_t upper = 0;
+    bool varies = false;  ///< from thread to thread
 };
 
 class Verifier {
@@ -27,10 +29,20 @@ class Verifier {
     void run() {
         require(nest_.body.size() == 1, "a nest is one parallel loop");
         const auto* root = std::get_if<Loop>(&nest_.body[0].node);
-        require(root != nullptr && root->bind == Bind::parallel, "a nest is one parallel loop");
-        require(is_constant(root->lower) && root->lower[0].form.constant == 0 && root->step == 1,
-                "the parallel loop runs from 0 by 1");
-        require(is_constant(root->upper), "the number of tasks is a constant");
+        is_gpu_ = codegen::is_gpu(nest_);
+        require(is_gpu_ || (root != nullptr && root->bind == Bind::parallel),
+                "a nest is one parallel loop");
+        require_launch(*root);
+        if (is_gpu_) {
+            const auto* threads =
+                root->body.size() == 1 ? std::get_if<Loop>(&root->body[0].node) : nullptr;
+            require(threads != nullptr && threads->bind == Bind::thread,
+                    "a block is one loop over threads");
+            require_launch(*threads);
+            const std::int64_t count = threads->upper[0].form.constant;
+            require(count % 32 == 0 && count >= 32 && count <= 1024,
+                    "threads are a multiple of 32, at most 1024");
+        }
         check(nest_.body);
     }
 
@@ -40,6 +52,12 @@ class Verifier {
         throw Error({.kind = ErrorKind::internal,
                      .message = format("kernel `{}` after `{}`: {}{}{}", nest_.name, stage_, rule,
                                        detail.empty() ? "" : ": ", detail)});
+    }
+
+    void require_launch(const Loop& loop) const {
+        require(is_constant(loop.lower) && loop.lower[0].form.constant == 0 && loop.step == 1,
+                "the parallel loop runs from 0 by 1");
+        require(is_constant(loop.upper), "the number of tasks is a constant");
     }
 
     static bool is_constant(const LoopBound& bound) {
@@ -64,8 +82,14 @@ class Verifier {
         switch (loop.bind) {
             case Bind::serial: require(!in_vector_, "no loop inside a vector loop", name); break;
             case Bind::parallel:
+            case Bind::block:
                 require(!in_task_, "one parallel loop", name);
                 in_task_ = true;
+                break;
+            case Bind::thread:
+                require(is_gpu_ && !in_thread_, "one loop over threads, on a GPU", name);
+                in_thread_ = true;
+                bounds.varies = true;
                 break;
             case Bind::vector:
                 require(!in_vector_, "no loop inside a vector loop", name);
@@ -77,20 +101,19 @@ class Verifier {
                 bounds.lower = loop.lower[0].form.constant;
                 bounds.upper = loop.upper[0].form.constant;
                 break;
-            case Bind::block_x:
-            case Bind::block_y:
-            case Bind::block_z:
-            case Bind::thread_x:
-            case Bind::thread_y: require(false, "no GPU loops in a CPU nest", name);
         }
+        bounds.varies |= varies(loop.lower) || varies(loop.upper);
         require(!vars_.contains(loop.var), "a variable is bound once", name);
         const auto vars = vars_;
         const bool was_in_vector = in_vector_;
+        const bool was_apart = is_apart_;
         in_vector_ |= loop.bind == Bind::vector;
+        is_apart_ |= in_vector_ || (loop.bind != Bind::thread && bounds.varies);
         vars_[loop.var] = bounds;
         check(loop.body);
         vars_ = vars;
         in_vector_ = was_in_vector;
+        is_apart_ = was_apart;
     }
 
     /// The first term of a vector loop's upper bound.
@@ -108,7 +131,10 @@ class Verifier {
     void check(const Guard& guard) {
         check(guard.condition);
         require(guard.condition->dtype == DType::boolean, "a condition is bool");
+        const bool was_apart = is_apart_;
+        is_apart_ = true;
         check(guard.body);
+        is_apart_ = was_apart;
     }
     void check(const Let& let) {
         check(let.value);
@@ -119,9 +145,39 @@ class Verifier {
         check(let.form);
         require(let.divisor >= 1 && let.modulus >= 0, "a quotient has a positive divisor");
         require(!vars_.contains(let.var), "a variable is bound once", nest_.at(let.var).name);
-        vars_[let.var] = {};
+        vars_[let.var] = {.varies = varies(let.form)};
     }
-    void check(const Barrier&) { require(false, "no barriers in a CPU nest"); }
+    /// What all threads of a block do together.
+    void check_together(std::string_view what) const {
+        require(is_gpu_, "threads of a block are a GPU's", what);
+        require(!is_apart_, "all threads of a block arrive", what);
+    }
+    void check(const Barrier&) { check_together("barrier"); }
+    void check(const Commit&) { check_together("commit"); }
+    void check(const Wait& wait) {
+        check_together("wait");
+        require(wait.pending >= 0, "a wait leaves 0 groups or more");
+    }
+    void check(const Fold& fold) {
+        check_together("fold");
+        check(fold.value);
+        require(fold.width >= 1 && fold.width <= 32 && (fold.width & (fold.width - 1)) == 0,
+                "a fold is over a power of two of threads, at most 32");
+        require(combines(fold.reducer), "folds combine by sum, prod, max or min");
+        require(numbers_.insert(fold.number).second, "numbers of Lets are unique");
+        lets_[fold.number] = fold.value->dtype;
+        if (!fold.place) return;
+        check(fold.place);
+        require(fold.place->dtype == DType::i64, "a place is an i64");
+        require(fold.reducer == Reducer::max || fold.reducer == Reducer::min,
+                "places go with max and min");
+        require(numbers_.insert(fold.place_number).second, "numbers of Lets are unique");
+        lets_[fold.place_number] = DType::i64;
+    }
+    static bool combines(Reducer reducer) {
+        return reducer == Reducer::sum || reducer == Reducer::prod || reducer == Reducer::max ||
+               reducer == Reducer::min;
+    }
     void check(const Store& store) {
         const Buffer& buffer = nest_.at(store.buffer);
         check_place(store.buffer, store.at);
@@ -131,9 +187,23 @@ class Verifier {
         require(store.hint == StoreHint::normal || !store.combine,
                 "a combining store is not streaming", buffer.name);
         if (store.combine)
-            require(*store.combine == Reducer::sum || *store.combine == Reducer::prod ||
-                        *store.combine == Reducer::max || *store.combine == Reducer::min,
-                    "stores combine by sum, prod, max or min", buffer.name);
+            require(combines(*store.combine), "stores combine by sum, prod, max or min",
+                    buffer.name);
+        if (store.hint == StoreHint::asynchronous) {
+            const auto* load = std::get_if<Load>(&store.value->term);
+            require(is_gpu_ && buffer.space == Space::shared && load != nullptr &&
+                        nest_.at(load->buffer).space == Space::argument,
+                    "an asynchronous store copies an argument to shared memory", buffer.name);
+        }
+    }
+    [[nodiscard]] bool varies(const AffineForm& form) const {
+        return std::ranges::any_of(form.terms, [&](const AffineForm::Term& term) {
+            const auto found = vars_.find(term.var);
+            return found != vars_.end() && found->second.varies;
+        });
+    }
+    [[nodiscard]] bool varies(const LoopBound& bound) const {
+        return std::ranges::any_of(bound, [&](const BoundTerm& t) { return varies(t.form); });
     }
 
     void check(const AffineForm& form) {
@@ -185,7 +255,7 @@ class Verifier {
         require(low >= 0 && high + std::max<std::int64_t>(lanes, 1) <= buffer.elements,
                 "a register lies in its buffer", buffer.name);
         const auto [entry, is_new] = slot_lanes_.emplace(id, lanes);
-        require(is_new || entry->second == lanes,
+        require(is_new || is_gpu_ || entry->second == lanes,
                 "slots of a buffer are all scalars or all vectors", buffer.name);
     }
 
@@ -241,6 +311,9 @@ class Verifier {
     std::map<BufferId, std::int64_t> slot_lanes_;
     bool in_vector_ = false;
     bool in_task_ = false;
+    bool is_gpu_ = false;
+    bool in_thread_ = false;
+    bool is_apart_ = false;  ///< threads of a block may be here one without the other
 };
 
 }  // namespace

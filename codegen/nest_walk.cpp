@@ -40,12 +40,16 @@ void for_each_value(const Body& body, const std::function<void(const Value&)>& v
                 visit(guard.condition);
                 for_each_value(guard.body, visit);
             },
-            [&](const Let& let) { visit(let.value); }, [](const LetVar&) {},
+            [&](const Let& let) { visit(let.value); },
             [&](const Store& store) {
                 visit(store.value);
                 if (store.at.computed) visit(store.at.computed);
             },
-            [](const Barrier&) {});
+            [&](const Fold& fold) {
+                visit(fold.value);
+                if (fold.place) visit(fold.place);
+            },
+            [](const auto&) {});
 }
 
 void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
@@ -56,12 +60,16 @@ void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
                 guard.condition = to(guard.condition);
                 rewrite_values(guard.body, to);
             },
-            [&](Let& let) { let.value = to(let.value); }, [](LetVar&) {},
+            [&](Let& let) { let.value = to(let.value); },
             [&](Store& store) {
                 store.value = to(store.value);
                 if (store.at.computed) store.at.computed = to(store.at.computed);
             },
-            [](Barrier&) {});
+            [&](Fold& fold) {
+                fold.value = to(fold.value);
+                if (fold.place) fold.place = to(fold.place);
+            },
+            [](auto&) {});
 }
 
 namespace {
@@ -114,7 +122,11 @@ void substitute(Body& body, Substitution& to) {
                 store.at = to(store.at);
                 store.value = to(store.value);
             },
-            [](Barrier&) {});
+            [&](Fold& fold) {
+                fold.value = to(fold.value);
+                if (fold.place) fold.place = to(fold.place);
+            },
+            [](auto&) {});
 }
 
 }  // namespace ricci::codegen

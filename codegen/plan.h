@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/target.h"
+#include "codegen/library.h"
 #include "codegen/nest.h"
 #include "codegen/passes.h"
 #include "codegen/schedule.h"
@@ -30,7 +31,7 @@ struct PlanBuffer {
 struct Step {
     std::size_t nest = 0;
     std::vector<std::size_t> buffers;
-    std::int64_t tasks = 0;
+    std::int64_t tasks = 0;  ///< on a GPU: blocks
     std::int64_t grain = 1;  ///< tasks worth handing to a thread at once
 };
 
@@ -40,6 +41,8 @@ struct Plan {
     std::vector<Nest> nests;          ///< finished: scheduled, passes run, verified
     std::vector<Schedule> schedules;  ///< one for each nest: how it came about
     std::vector<Step> steps;          ///< in order
+    std::vector<LibraryCall> library_calls;  ///< what stands for some of the steps, in order
+    std::int64_t argument_alignment = 0;     ///< bytes of every argument; 0: of its elements
 };
 
 /// Groups equations into kernels and lowers each by the strategy that fits it. `dump` gets every

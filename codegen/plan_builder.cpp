@@ -49,6 +49,12 @@ std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t e
                        .elements = elements});
 }
 
+void PlanBuilder::add_library_call(LibraryCall call, std::size_t first) {
+    call.first_step = first;
+    call.step_count = plan_.steps.size() - first;
+    if (call.step_count > 0) plan_.library_calls.push_back(std::move(call));
+}
+
 void PlanBuilder::add_step(Kernel kernel, Schedule schedule) {
     const std::int64_t tasks = task_count(kernel.nest);
     if (tasks == 0) return;

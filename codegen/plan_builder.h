@@ -12,7 +12,9 @@ namespace ricci::codegen {
 
 class PlanBuilder {
   public:
-    PlanBuilder(const Target& target, const DumpHook& dump) : target_(target), dump_(dump) {}
+    PlanBuilder(const Target& target, const DumpHook& dump) : target_(target), dump_(dump) {
+        if (target.is_gpu()) plan_.argument_alignment = target.gpu.argument_alignment;
+    }
 
     [[nodiscard]] const Target& target() const noexcept { return target_; }
     [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
@@ -22,6 +24,9 @@ class PlanBuilder {
     /// A kernel whose nest has its body: runs the passes on it and makes it the next step. A nest
     /// without tasks makes no step.
     void add_step(Kernel kernel, Schedule schedule);
+
+    /// The steps from `first` on can be left to a library.
+    void add_library_call(LibraryCall call, std::size_t first);
 
     [[nodiscard]] Plan finish() && { return std::move(plan_); }
 

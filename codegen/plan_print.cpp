@@ -12,10 +12,13 @@ std::string str(const Plan& plan) {
                        buffer.kind == PlanBuffer::Kind::tensor ? "tensor" : "temporary",
                        buffer.name, name(buffer.dtype), buffer.elements);
     }
+    if (plan.argument_alignment != 0)
+        text += format("  arguments begin at multiples of {} bytes\n", plan.argument_alignment);
     text += "steps\n";
     for (const Step& step : plan.steps)
         text += format("  {}({}) tasks {} grain {}\n", plan.nests.at(step.nest).name,
                        join(step.buffers, ", "), step.tasks, step.grain);
+    for (const LibraryCall& call : plan.library_calls) text += "  or " + str(call) + "\n";
     for (std::size_t i = 0; i < plan.nests.size(); ++i)
         text += "\n" + str(plan.schedules.at(i)) + str(plan.nests[i]);
     return text;

@@ -57,7 +57,9 @@ void add_loop(Body& out, Loop loop) {
     if (loop.bind != Bind::vector) loop.upper = folded(loop.upper, false);
     const auto lower = constant(loop.lower);
     const auto upper = constant(loop.upper);
-    if (lower && upper && loop.bind != Bind::parallel) {
+    const bool is_launch = loop.bind == Bind::parallel || loop.bind == Bind::block ||
+                           loop.bind == Bind::thread;
+    if (lower && upper && !is_launch) {
         if (*upper <= *lower) return;
         if (*lower + loop.step >= *upper && loop.bind != Bind::vector) {
             rename_rest(loop.body, loop.var, form(*lower));
@@ -66,7 +68,7 @@ void add_loop(Body& out, Loop loop) {
         }
     }
     loop.body = simplified(std::move(loop.body));
-    if (!loop.body.empty() || loop.bind == Bind::parallel) out.push_back({std::move(loop)});
+    if (!loop.body.empty() || is_launch) out.push_back({std::move(loop)});
 }
 
 /// The outcome of a comparison of two integer constants.

@@ -117,11 +117,8 @@ void NestEmitter::statement(const Stmt& statement) {
                 case Bind::unroll:   return unrolled_loop(loop);
                 case Bind::vector:   return vector_loop(loop, [&] { body(loop.body); });
                 case Bind::parallel:
-                case Bind::block_x:
-                case Bind::block_y:
-                case Bind::block_z:
-                case Bind::thread_x:
-                case Bind::thread_y: break;
+                case Bind::block:
+                case Bind::thread:   break;
             }
             RICCI_ASSERT(false, format("the loop over `{}` cannot stand inside a CPU kernel",
                                        nest_.at(loop.var).name));
@@ -129,7 +126,7 @@ void NestEmitter::statement(const Stmt& statement) {
         [&](const Guard& g) { guard(g); },
         [&](const Let& let) { lets_[let.number] = start_value(let.value); },
         [&](const LetVar& let) { let_var(let); }, [&](const Store& s) { store(s); },
-        [&](const Barrier&) { RICCI_ASSERT(false, "a barrier is not a CPU's"); });
+        [&](const auto&) { RICCI_ASSERT(false, "a statement of blocks of threads on a CPU"); });
 }
 
 void NestEmitter::parallel_loop(const Loop& loop, llvm::Value* first, llvm::Value* last) {

@@ -101,7 +101,7 @@ class Interpreter {
                                      : quotient - floor_div(quotient, let.modulus) * let.modulus);
                 },
                 [&](const Store& store) { run(store); },
-                [](const Barrier&) { fail("a barrier on a CPU"); });
+                [](const auto&) { fail("a statement of blocks of threads on a CPU"); });
     }
 
     void run(const Store& store) {

@@ -1,0 +1,38 @@
+// codegen/gpu/threads.h – blocks, threads, and axes named from a running number
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen::gpu {
+
+inline constexpr std::int64_t warp = 32;
+
+/// The loops of a launch around a body; variables `block` and `thread`.
+[[nodiscard]] Body launch(Nest& nest, std::int64_t blocks, std::int64_t threads,
+                          const std::function<Body(VarId block, VarId thread)>& body);
+
+/// LetVars that give every axis its place in the row-major box of the axes, from a running number
+/// in [0, points(axes)). Axes of extent 1 are 0.
+[[nodiscard]] Body name_axes(const std::vector<Axis>& axes, const AffineForm& number);
+
+/// A shared buffer of the nest.
+[[nodiscard]] BufferId add_shared(Nest& nest, std::string name, DType dtype, std::int64_t elements);
+/// A register buffer of the nest, one to a thread.
+[[nodiscard]] BufferId add_registers(Nest& nest, std::string name, DType dtype,
+                                     std::int64_t elements);
+
+/// The most that is known to divide an address as the axes move, in elements: of its constant, of
+/// the coefficients but that of `lane`, and of the alignment of the buffer. A vector access of n
+/// elements along `lane` is aligned when n divides it.
+[[nodiscard]] std::int64_t known_divisor(const Nest& nest, BufferId buffer,
+                                         const AffineForm& address, VarId lane);
+
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+}  // namespace ricci::codegen::gpu
