@@ -1,6 +1,7 @@
 // base/env.cpp – the environment variables: the only reader of the environment
 #include "base/env.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -41,6 +42,15 @@ constexpr std::array variables = {
     Variable{.name = "RICCI_TARGET",
              .meaning = "vector instructions to compile for: `avx512`, `avx2`, `sse2`",
              .fallback = "this machine"},
+    Variable{.name = "RICCI_CUDA_PATH",
+             .meaning = "directories with the libraries of CUDA, `:` between; an empty one stands "
+                        "for the usual places",
+             .fallback = "the usual places"},
+    Variable{.name = "RICCI_CUDA_LIBRARIES",
+             .meaning = "who computes matrix products and convolutions on a GPU: `auto`, "
+                        "`generated` (kernels of Ricci) or `library` (cuBLASLt and cuDNN, or an "
+                        "error)",
+             .fallback = "auto"},
     Variable{.name = "RICCI_DATA",
              .meaning = "directory with data sets for the examples",
              .fallback = "data"},
@@ -139,6 +149,34 @@ bool is_timer_on() {
 }
 
 std::optional<std::string> target() { return read_text("RICCI_TARGET"); }
+
+LibraryUse cuda_libraries() {
+    const std::string text = read_text("RICCI_CUDA_LIBRARIES").value_or("auto");
+    if (text == "auto") return LibraryUse::automatic;
+    if (text == "generated") return LibraryUse::never;
+    if (text == "library") return LibraryUse::always;
+    reject("RICCI_CUDA_LIBRARIES", text, "auto, generated or library", "generated");
+}
+
+std::optional<std::vector<std::string>> cuda_path() {
+    const std::optional<std::string> text = read_text("RICCI_CUDA_PATH");
+    if (!text) return std::nullopt;
+    std::vector<std::string> directories;
+    for (std::size_t begin = 0; begin <= text->size();) {
+        const std::size_t end = std::min(text->find(':', begin), text->size());
+        directories.push_back(text->substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return directories;
+}
+
+std::vector<std::string> python_prefixes() {
+    std::vector<std::string> prefixes;
+    for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+        if (auto prefix = read_text(variable)) prefixes.push_back(std::move(*prefix));
+    if (const auto home = read_text("HOME")) prefixes.push_back(format("{}/.local", *home));
+    return prefixes;
+}
 
 std::optional<std::string> data_directory() { return read_text("RICCI_DATA"); }
 

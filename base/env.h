@@ -44,6 +44,13 @@ struct Variable {
 [[nodiscard]] bool is_timer_on();
 /// RICCI_TARGET, as written.
 [[nodiscard]] std::optional<std::string> target();
+/// RICCI_CUDA_LIBRARIES. Throws: `limit` for another text than auto, generated or library.
+enum class LibraryUse : std::uint8_t { automatic, never, always };
+[[nodiscard]] LibraryUse cuda_libraries();
+/// RICCI_CUDA_PATH, split at colons: an empty directory stands for the usual places.
+[[nodiscard]] std::optional<std::vector<std::string>> cuda_path();
+/// Where Python may keep packages: the active environments, and the user's own.
+[[nodiscard]] std::vector<std::string> python_prefixes();
 /// RICCI_DATA.
 [[nodiscard]] std::optional<std::string> data_directory();
 

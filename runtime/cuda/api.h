@@ -8,7 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+
+#include "runtime/cuda/shared_library.h"
 
 // The tags are CUDA's own, so that cuda.h may be included beside this header.
 struct CUctx_st;
@@ -139,12 +140,9 @@ struct Nvrtc {
 /// The table of NVRTC. Throws: `device`.
 [[nodiscard]] const Nvrtc& nvrtc();
 
-/// What `ricci info` says of a library: where it was found and its version, or what is missing.
-struct LibraryState {
-    std::string name;  ///< `driver`, `nvrtc`, `cublasLt`, `cudnn`
-    bool is_usable = false;
-    std::string text;  ///< `libnvrtc.so.13, version 13.0`, or the problem
-};
+/// What `ricci info` says of them; nothing is thrown.
+[[nodiscard]] LibraryState driver_state();
+[[nodiscard]] LibraryState nvrtc_state();
 
 /// Puts tables in the place of the libraries' until the object goes; for tests. No other thread may
 /// be using CUDA meanwhile. A null table stays the library's. What the runtime keeps of a device

@@ -28,7 +28,7 @@ std::string error_of(F&& call) {
 }
 
 TEST_CASE("every variable has a meaning and a default") {
-    CHECK(env::all_variables().size() == 10);
+    CHECK(env::all_variables().size() == 12);
     for (const env::Variable& variable : env::all_variables()) {
         CAPTURE(std::string(variable.name));
         CHECK(variable.name.starts_with("RICCI_"));
@@ -43,6 +43,24 @@ TEST_CASE("the README lists every variable with its meaning and default") {
     for (const env::Variable& variable : env::all_variables())
         CHECK(readme.find(format("| `{}` | {} | {} |", variable.name, variable.meaning,
                                  variable.fallback)) != std::string::npos);
+}
+
+TEST_CASE("directories of CUDA's libraries are split at colons, an empty one is kept") {
+    const SetVariable set("RICCI_CUDA_PATH", "/opt/cuda/lib64:");
+    CHECK(env::cuda_path() == std::vector<std::string>{"/opt/cuda/lib64", ""});
+    const SetVariable unset("RICCI_CUDA_PATH", "");
+    CHECK(env::cuda_path() == std::nullopt);
+}
+
+TEST_CASE("the use of CUDA's libraries is read and checked") {
+    const SetVariable unset("RICCI_CUDA_LIBRARIES", "");
+    CHECK(env::cuda_libraries() == env::LibraryUse::automatic);
+    const SetVariable set("RICCI_CUDA_LIBRARIES", "generated");
+    CHECK(env::cuda_libraries() == env::LibraryUse::never);
+    const SetVariable wrong("RICCI_CUDA_LIBRARIES", "yes");
+    CHECK(error_of(env::cuda_libraries) ==
+          "limit: the environment variable RICCI_CUDA_LIBRARIES is `yes`, not auto, generated or "
+          "library\n  = hint: RICCI_CUDA_LIBRARIES=generated");
 }
 
 TEST_CASE("the number of threads is read and checked") {
