@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/error.h"
 #include "codegen/plan.h"
 #include "dsl/canonical.h"
 #include "runtime/executor.h"
@@ -42,6 +43,14 @@ Target example_target(int vector_bytes) {
             .has_fma = true};
 }
 
+Target example_gpu_target(int multiprocessors) {
+    return {.cpu = "sm_90",
+            .features = "",
+            .gpu = {.compute_capability = 90,
+                    .multiprocessors = multiprocessors,
+                    .shared_bytes = 227 << 10}};
+}
+
 ArgumentSpec array(Shape shape, DType dtype) {
     return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
 }
@@ -51,13 +60,22 @@ BoundProgram bound(const std::string& text, const Signature& signature) {
 }
 
 std::string interpreted_difference(const BoundProgram& program, const Signature& signature,
-                                   const Target& target) {
+                                   const Target& target, std::uint64_t order) {
     const codegen::Plan plan = codegen::plan(program, target);
     const std::vector<Array> arguments = random_arguments(program, signature, seed);
-    const std::vector<Array> found = interpret(program, plan, copies(program, arguments));
-    const std::string failure =
-        first_difference(found, runtime::evaluate_with_bounds(program, arguments));
-    return failure.empty() ? failure : failure + "\n" + str(plan);
+    const auto expected = runtime::evaluate_with_bounds(program, arguments);
+    const std::uint64_t last = order != any_order ? order : target.is_gpu() ? 2 : 0;
+    for (std::uint64_t turn = order != any_order ? order : 0; turn <= last; ++turn) {
+        std::string failure;
+        try {
+            failure = first_difference(interpret(program, plan, copies(program, arguments), turn),
+                                       expected);
+        } catch (const Error& error) {
+            failure = error.what();
+        }
+        if (!failure.empty()) return failure + "\n" + str(plan);
+    }
+    return {};
 }
 
 std::string compiled_difference(const BoundProgram& program, const Signature& signature) {

@@ -1,6 +1,7 @@
 // tests/codegen/check_plan.h – plans executed and compared with the reference evaluator
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/target.h"
@@ -11,16 +12,24 @@ namespace ricci::tests {
 /// A machine of that vector width, for plans that are interpreted.
 [[nodiscard]] Target example_target(int vector_bytes);
 
+/// A GPU, for plans that are interpreted. With few multiprocessors a small array keeps all of them
+/// busy, as a large one does on a real one.
+[[nodiscard]] Target example_gpu_target(int multiprocessors = 132);
+
 /// An array argument, row-major.
 [[nodiscard]] ArgumentSpec array(Shape shape, DType dtype = DType::f32);
 
 /// The bound program of a text.
 [[nodiscard]] BoundProgram bound(const std::string& text, const Signature& signature);
 
-/// Where the plan, executed by the interpreter, leaves the reference's bound: the first element,
-/// and the plan. Empty when nowhere.
+/// All orders of tasks, blocks and threads that are tried: on a GPU ascending, descending, random.
+inline constexpr std::uint64_t any_order = ~std::uint64_t{0};
+
+/// Where the plan, executed by the interpreter, leaves the reference's bound or does what a nest
+/// must not: the first element or the error, and the plan. Empty when nowhere.
 [[nodiscard]] std::string interpreted_difference(const BoundProgram& program,
-                                                 const Signature& signature, const Target& target);
+                                                 const Signature& signature, const Target& target,
+                                                 std::uint64_t order = any_order);
 /// The same for the plan compiled for this machine and run.
 [[nodiscard]] std::string compiled_difference(const BoundProgram& program,
                                               const Signature& signature);

@@ -1,6 +1,7 @@
-// tests/support/nest_interpreter.h – executes loop nests scalar by scalar, checking every access
+// tests/support/nest_interpreter.h – plans executed on arrays, kernel after kernel
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "codegen/plan.h"
@@ -11,10 +12,10 @@ namespace ricci::tests {
 
 /// Runs the plan of a bound program on arguments in its order; gives its outputs. Arguments that
 /// are updated are changed in place. What a nest means is read off its statements, one after the
-/// other, lane by lane. Throws: `internal` for an access outside its buffer, a read of an element
-/// that nothing has written, and for two tasks of one kernel that touch an element which one of
-/// them writes.
+/// other, lane by lane. `order` is that of tasks, blocks and threads, see nest_machine.h.
+/// Throws: `internal` for whatever `execute` finds, and for an output that is not written.
 [[nodiscard]] std::vector<Array> interpret(const BoundProgram& program, const codegen::Plan& plan,
-                                           const std::vector<Array>& arguments);
+                                           const std::vector<Array>& arguments,
+                                           std::uint64_t order = 0);
 
 }  // namespace ricci::tests
