@@ -31,6 +31,13 @@ TEST_CASE("grad prints each gradient under its name") {
           "[4, 4]\n");
 }
 
+TEST_CASE("grad without arguments prints the gradients as programs") {
+    const Outcome outcome = run({"grad", linear, "--wrt", "W,b"});
+    CHECK(outcome.err.empty());
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out == "dW[o,k] := dY[n,o]*X[n,k]\ndb[o] := dY[n,o]\n");
+}
+
 TEST_CASE("grad takes cotangents and writes files") {
     const TemporaryFolder folder;
     save_npy(folder / "dy.npy", Array::from<float>({1, 10}, {1, 2}));

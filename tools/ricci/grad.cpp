@@ -1,6 +1,7 @@
-// tools/ricci/grad.cpp – ricci grad: evaluate gradients of a program
+// tools/ricci/grad.cpp – ricci grad: gradients of a program, printed or evaluated
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include "base/text.h"
@@ -41,6 +42,11 @@ int run(const Options& options) {
     if (wrt.empty()) throw UsageError{"--wrt names no argument"};
     apply_threads(options.common);
     const Function function = make_function(options.common);
+    if (specs.empty() && requests.empty() && !function.program().arguments.empty()) {
+        for (const std::string& argument : wrt)
+            std::fputs((str(function.grad(argument)) + "\n").c_str(), stdout);
+        return 0;
+    }
     const std::vector<Gradient> gradients =
         make_gradients(function, wrt, make_arguments(specs, function.program()));
     std::vector<std::size_t> asked;
@@ -62,7 +68,8 @@ int run(const Options& options) {
 
 void add_grad(CLI::App& app, Command& chosen) {
     const auto options = std::make_shared<Options>();
-    CLI::App* command = app.add_subcommand("grad", "Evaluate gradients of a program");
+    CLI::App* command =
+        app.add_subcommand("grad", "Print gradients of a program, or evaluate them");
     add_program(*command, options->common);
     add_execution(*command, options->common);
     command->add_option("--wrt", options->wrt, "arguments, as in A,B")->required();
@@ -71,8 +78,10 @@ void add_grad(CLI::App& app, Command& chosen) {
                      "FILE.npy for a single gradient, dA=FILE.npy for one of several")
         ->allow_extra_args(false);
     command->footer(
-        R"help(The cotangent of an output Y is given as dY=SPEC. Without any, the result's is ones.
+        R"help(Without arguments the gradients are printed as programs, otherwise evaluated.
+The cotangent of an output Y is given as dY=SPEC. Without any, the result's is ones.
 Examples:
+  ricci grad "Y[n,o] := W[o,k]*X[n,k] + b[o]" --wrt W,b
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W,X W=2x3 X=4x3
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W W=2x3 X=4x3 dY=dy.npy -o dW=dw.npy)help");
     command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
