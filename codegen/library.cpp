@@ -9,8 +9,10 @@ namespace ricci::codegen {
 namespace {
 
 std::string text(const MatrixOperand& operand) {
-    return format("{}[{} + {}m + {}n + {}b]", operand.place, operand.offset, operand.row_stride,
-                  operand.column_stride, operand.batch_stride);
+    std::string out = format("{}[{} + {}m + {}n + {}b", operand.place, operand.offset,
+                             operand.row_stride, operand.column_stride, operand.batch_stride);
+    if (operand.repeat_stride != 0) out += format(" + {}r", operand.repeat_stride);
+    return out + "]";
 }
 std::string text(const Convolution::Operand& operand) {
     return format("{}[{} + ({})]", operand.place, operand.offset, join(operand.strides, ", "));
@@ -28,12 +30,13 @@ std::string_view name(Convolution::Direction direction) {
 }
 
 std::string text(const MatrixProduct& p) {
-    std::string out =
-        format("matrix_product {} batch {} rows {} columns {} depth {}: {} = {} * {} x {} + {} *",
-               ricci::name(p.dtype), p.batch, p.rows, p.columns, p.depth, text(p.result), p.alpha,
-               text(p.left), text(p.right), p.beta);
-    if (p.bias) out += format(" bias {}", text(*p.bias));
-    if (p.activation != Activation::none) out += format(" {}", name(p.activation));
+    std::string out = format("matrix_product {} batch {} rows {} columns {} depth {}",
+                             ricci::name(p.dtype), p.batch, p.rows, p.columns, p.depth);
+    if (p.repeats != 1) out += format(" repeats {}", p.repeats);
+    out += format(": {} = {} * {} x {}", text(p.result), p.alpha, text(p.left), text(p.right));
+    if (p.addend) out += format(" + {} * {}", p.beta, text(*p.addend));
+    if (p.bias) out += format(" + bias {}", text(*p.bias));
+    if (p.activation != Activation::none) out += format(", {}", name(p.activation));
     return out;
 }
 std::string text(const Convolution& c) {
@@ -44,16 +47,21 @@ std::string text(const Convolution& c) {
     for (const Convolution::Spatial& s : c.spatial)
         out += format(" [{} * {} -> {} stride {} dilation {} padding {}{}]", s.input, s.filter,
                       s.output, s.stride, s.dilation, s.padding, s.is_flipped ? " flipped" : "");
-    if (c.bias) out += format(" bias {}", text(*c.bias));
-    if (c.activation != Activation::none) out += format(" {}", name(c.activation));
+    if (c.alpha != 1) out += format(" alpha {}", c.alpha);
+    if (c.beta != 0) out += format(" beta {}", c.beta);
+    if (c.bias)
+        out += format(" + bias {}[{} + {}g + {}o]", c.bias->place, c.bias->offset,
+                      c.bias->group_stride, c.bias->channel_stride);
+    if (c.activation != Activation::none) out += format(", {}", name(c.activation));
     return out;
 }
 
 }  // namespace
 
 std::string str(const LibraryCall& call) {
-    return format("steps {}..{}: {}", call.first_step, call.first_step + call.step_count,
-                  match(call.call, [](const auto& work) { return text(work); }));
+    return format("steps {}..{}: {}{}", call.first_step, call.first_step + call.step_count,
+                  match(call.call, [](const auto& work) { return text(work); }),
+                  call.is_worthwhile ? "" : " (small or thin)");
 }
 
 }  // namespace ricci::codegen

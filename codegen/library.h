@@ -22,16 +22,23 @@ struct MatrixOperand {
     std::int64_t row_stride = 0;
     std::int64_t column_stride = 0;
     std::int64_t batch_stride = 0;
+    std::int64_t repeat_stride = 0;
+
+    bool operator==(const MatrixOperand&) const = default;
 };
 
 /// What is done to a result before it is written.
 enum class Activation : std::uint8_t { none, relu };
 
-/// result[b,m,n] = activation(alpha * sum over k of left[b,m,k] * right[b,k,n]
-///                            + beta * result[b,m,n] + bias[n])
-/// For each of its operands one of the two strides is 1 (of an extent of 1 it does not matter).
+/// For every r below `repeats` (calls, one after the other) and b below `batch`:
+///   result[r,b,m,n] = activation(alpha * sum over k of left[r,b,m,k] * right[r,b,k,n]
+///                                + beta * addend[r,b,m,n] + bias[r,b,m or n])
+/// For each matrix one of the two strides is 1 and the other one at least the extent of the first
+/// (of an extent of 1 the stride does not matter); the addend's is 1 where the result's is. The
+/// addend is the result itself, or shares no memory with it. Extents are at least 1.
 struct MatrixProduct {
     DType dtype = DType::f32;
+    std::int64_t repeats = 1;
     std::int64_t batch = 1;
     std::int64_t rows = 1;
     std::int64_t columns = 1;
@@ -41,14 +48,18 @@ struct MatrixProduct {
     MatrixOperand result;
     double alpha = 1;
     double beta = 0;
-    std::optional<MatrixOperand> bias = std::nullopt;  ///< column_stride 1, row_stride 0, or the
-                                                       ///< other way round: bias[m]
+    std::optional<MatrixOperand> addend = std::nullopt;  ///< where beta is not 0
+    /// Along the axis in which the result's stride is 1: that stride of it is 1, the other one 0.
+    std::optional<MatrixOperand> bias = std::nullopt;
     Activation activation = Activation::none;
 };
 
 /// A convolution of any number of spatial dimensions, of which the three arrays are x (input), w
 /// (filter) and y (output); one of them is the result:
 ///   y[n,g,o,p...] = sum over c, k... of x[n,g,c, stride*p + dilation*k - padding] * w[g,o,c,k...]
+/// where x counts as 0 outside its extents. As input gradient and as filter gradient the adjoint in
+/// x and in w: the sum of all products of the other two over the same relation. The result is
+/// written everywhere: result = activation(alpha * sum + beta * result + bias).
 struct Convolution {
     enum class Direction : std::uint8_t { forward, input_gradient, filter_gradient };
     Direction direction = Direction::forward;
@@ -63,8 +74,15 @@ struct Convolution {
         std::int64_t output = 1;
         std::int64_t stride = 1;
         std::int64_t dilation = 1;
-        std::int64_t padding = 0;
-        bool is_flipped = false;  ///< the filter is read backwards: a true convolution
+        std::int64_t padding = 0;  ///< before the first element of x; not negative
+        bool is_flipped = false;   ///< w[filter-1-k] stands for w[k]: a true convolution
+
+        bool operator==(const Spatial&) const = default;
+        /// What must be added behind x for the last place that the filter reaches; negative when x
+        /// goes on behind it.
+        [[nodiscard]] std::int64_t padding_behind() const noexcept {
+            return stride * (output - 1) + dilation * (filter - 1) + 1 - padding - input;
+        }
     };
     std::vector<Spatial> spatial;
     struct Operand {
@@ -72,11 +90,22 @@ struct Convolution {
         std::int64_t offset = 0;
         std::vector<std::int64_t>
             strides;  ///< x: n g c spatial; w: g o c spatial; y: n g o spatial
+
+        bool operator==(const Operand&) const = default;
     };
     Operand input;
     Operand filter;
     Operand output;
-    std::optional<MatrixOperand> bias = std::nullopt;  ///< forward: one value an output channel
+    double alpha = 1;
+    double beta = 0;
+    /// Forward: one value an output channel.
+    struct Bias {
+        std::size_t place = 0;
+        std::int64_t offset = 0;
+        std::int64_t group_stride = 0;
+        std::int64_t channel_stride = 0;
+    };
+    std::optional<Bias> bias = std::nullopt;
     Activation activation = Activation::none;
 };
 
@@ -84,6 +113,8 @@ struct LibraryCall {
     std::variant<MatrixProduct, Convolution> call;
     std::size_t first_step = 0;
     std::size_t step_count = 0;
+    /// Large enough, and of a layout, that the library is expected to be faster than the steps.
+    bool is_worthwhile = true;
 };
 
 [[nodiscard]] std::string str(const LibraryCall& call);
