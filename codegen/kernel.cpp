@@ -92,6 +92,7 @@ std::set<VarId> pinned(const Kernel& kernel) {
 
 void substitute(Kernel& kernel, Substitution& to) {
     if (kernel.body) kernel.body = to(kernel.body);
+    if (kernel.arg_place) kernel.arg_place = to(kernel.arg_place);
     for (Store& write : kernel.writes) {
         write.at = to(write.at);
         write.value = to(write.value);
@@ -148,7 +149,8 @@ double op_cost(Op op, DType dtype) {
 
 std::vector<Touch> touches(const Kernel& kernel) {
     std::vector<Touch> found;
-    if (kernel.body) add_loads(found, {kernel.body, kernel.conditions.rest}, true);
+    if (kernel.body)
+        add_loads(found, {kernel.body, kernel.conditions.rest, kernel.arg_place}, true);
     add_loads(found, written_values(kernel), false);
     for (const Store& write : kernel.writes)
         found.push_back({write.buffer, write.at.affine, write.at.computed != nullptr, true, false});

@@ -73,6 +73,7 @@ Kernel part(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::int
         write.value = to(write.value);
     }
     part.arg_index = to(part.arg_index);
+    if (part.arg_place) part.arg_place = to(part.arg_place);
     return part;
 }
 

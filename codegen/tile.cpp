@@ -100,12 +100,15 @@ Body combine(Kernel& kernel, const Accumulator& accumulator, const AffineForm& e
     return body;
 }
 
+Value place_at(const Kernel& kernel, Substitution& point) {
+    return kernel.arg_place ? point(kernel.arg_place) : make_index(point(kernel.arg_index));
+}
+
 Body update(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
             Substitution& point) {
     Body body;
     const std::vector<Value> values = share(body, {point(kernel.body)}, kernel.next_let);
-    append(body,
-           combine(kernel, accumulator, element, values[0], make_index(point(kernel.arg_index))));
+    append(body, combine(kernel, accumulator, element, values[0], place_at(kernel, point)));
     return body;
 }
 

@@ -40,6 +40,9 @@ struct Accumulator {
 [[nodiscard]] Value result(const Kernel& kernel, const Accumulator& accumulator,
                            const AffineForm& element);
 
+/// The index that the body's value stands at, at a point.
+[[nodiscard]] Value place_at(const Kernel& kernel, Substitution& point);
+
 /// One element combined with a value and, for argmax and argmin, the index it stands at. Of equal
 /// values the one with the smaller index stays; the first NaN stays.
 [[nodiscard]] Body combine(Kernel& kernel, const Accumulator& accumulator,
