@@ -1,4 +1,6 @@
 // codegen/split_reduction.cpp – long reductions with few results, in two levels
+#include "codegen/split_reduction.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -25,23 +27,6 @@ AffineForm flat(const std::vector<Axis>& free) {
     return place;
 }
 
-/// The longest axis: its chunks are the first level.
-std::size_t longest(const std::vector<Axis>& axes) {
-    return std::size_t(
-        std::max_element(axes.begin(), axes.end(),
-                         [](const Axis& a, const Axis& b) { return a.extent < b.extent; }) -
-        axes.begin());
-}
-
-/// A chunk length that leaves at most `chunks` chunks; a multiple of 64 where it can be, and a
-/// divisor of the extent where one is near.
-std::int64_t chunk_length(std::int64_t extent, std::int64_t chunks) {
-    std::int64_t length = (extent + chunks - 1) / chunks;
-    for (std::int64_t longer = length; longer <= 2 * length && longer < extent; ++longer)
-        if (extent % longer == 0 && longer % 16 == 0) return longer;
-    return length > 64 ? (length + 63) / 64 * 64 : length;
-}
-
 /// How many chunks keep all threads busy; nothing where one level does.
 std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles) {
     if (units == 0 || units >= enough_units || cycles < 4 * task_cycles) return std::nullopt;
@@ -49,47 +34,95 @@ std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles) {
     return std::min(std::int64_t(std::ceil(tasks / double(units))), most_chunks);
 }
 
-/// The two levels.
-struct SplitReduction {
-    Kernel partial;
-    Kernel total;
+/// What a chunk gives: a value, and where it stands.
+struct Parts {
+    std::size_t value = 0;
+    std::optional<std::size_t> place;
 };
 
-SplitReduction split(const Kernel& kernel, std::size_t cut, std::int64_t length,
-                     PlanBuilder& builder) {
+Kernel partial_kernel(const Kernel& kernel, std::size_t cut, std::int64_t length, const Axis& chunk,
+                      const Parts& parts, PlanBuilder& builder) {
     const Axis axis = kernel.reduced[cut];
-    const std::int64_t results = points(kernel.free);
-    const std::int64_t chunks = (axis.extent + length - 1) / length;
-    SplitReduction split{kernel, kernel};
-    const std::size_t place =
-        builder.temporary(kernel.nest.name + "_partial", kernel.body->dtype, chunks * results);
-    const std::string name = kernel.nest.at(axis.var).name + "_chunk";
-
-    Kernel& partial = split.partial;
+    Kernel partial = kernel;
     partial.nest.name += "_partial";
-    const Axis chunk{partial.nest.add(Var{name}), chunks};
     Substitution to;
     to.replace(axis.var, form(chunk.var, length) + form(axis.var));
     partial.body = to(partial.body);
+    partial.arg_index = to(partial.arg_index);
+    if (partial.arg_place) partial.arg_place = to(partial.arg_place);
+    for (AffineForm& row : partial.conditions.at_least_zero) row = to(row);
+    for (AffineForm& row : partial.conditions.equal_zero) row = to(row);
+    if (partial.conditions.rest) partial.conditions.rest = to(partial.conditions.rest);
     partial.reduced[cut].extent = length;
     if (axis.extent % length != 0)
         partial.conditions.at_least_zero.push_back(form(axis.extent - 1) - form(chunk.var, length) -
                                                    form(axis.var));
     partial.free.insert(partial.free.begin(), chunk);
-    partial.writes = {Store{.buffer = partial.argument(builder.plan(), place, true),
-                            .at = {flat(partial.free)},
-                            .value = make_let_value(0, kernel.body->dtype),
-                            .combine = std::nullopt}};
+    partial.colliding.clear();
+    const auto write = [&](std::size_t place, const Value& value) {
+        partial.writes.push_back({.buffer = partial.argument(builder.plan(), place, true),
+                                  .at = {flat(partial.free)},
+                                  .value = value,
+                                  .combine = std::nullopt});
+    };
+    partial.writes.clear();
+    partial.value_let.reset();
+    if (!parts.place) {
+        write(parts.value, make_let_value(0, kernel.body->dtype));
+        return partial;
+    }
+    partial.value_let = partial.next_let++;
+    write(*parts.place, make_let_value(0, DType::i64));
+    write(parts.value, make_let_value(*partial.value_let, kernel.body->dtype));
+    return partial;
+}
 
-    Kernel& total = split.total;
-    const Axis sum{total.nest.add(Var{name}), chunks};
-    total.reduced = {sum};
-    const BufferId partials = total.argument(builder.plan(), place, false);
-    total.body = make_load(total.nest, partials, {flat(kernel.free) + form(sum.var, results)});
-    return split;
+Kernel total_kernel(const Kernel& kernel, const Axis& chunk, const Parts& parts,
+                    const PlanBuilder& builder) {
+    Kernel total = kernel;
+    total.reduced = {chunk};
+    total.conditions = {};
+    const AffineForm at = flat(kernel.free) + form(chunk.var, points(kernel.free));
+    const auto load = [&](std::size_t place) {
+        return make_load(total.nest, total.argument(builder.plan(), place, false), {at});
+    };
+    total.body = load(parts.value);
+    total.arg_index = {};
+    total.arg_place = parts.place ? load(*parts.place) : nullptr;
+    return total;
 }
 
 }  // namespace
+
+std::size_t longest(const std::vector<Axis>& axes) {
+    return std::size_t(
+        std::max_element(axes.begin(), axes.end(),
+                         [](const Axis& a, const Axis& b) { return a.extent < b.extent; }) -
+        axes.begin());
+}
+
+std::int64_t chunk_length(std::int64_t extent, std::int64_t chunks) {
+    std::int64_t length = (extent + chunks - 1) / chunks;
+    for (std::int64_t longer = length; longer <= 2 * length && longer < extent; ++longer)
+        if (extent % longer == 0 && longer % 16 == 0) return longer;
+    return length > 64 ? (length + 63) / 64 * 64 : length;
+}
+
+SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64_t length,
+                               PlanBuilder& builder) {
+    Kernel named = kernel;
+    const Axis axis = kernel.reduced[cut];
+    const std::int64_t chunks = (axis.extent + length - 1) / length;
+    const Axis chunk{named.nest.add(Var{named.nest.at(axis.var).name + "_chunk"}), chunks};
+    const std::int64_t elements = chunks * points(kernel.free);
+    Parts parts{
+        .value = builder.temporary(kernel.nest.name + "_partial", kernel.body->dtype, elements),
+        .place = std::nullopt};
+    if (kernel.is_arg_reduction())
+        parts.place = builder.temporary(kernel.nest.name + "_place", DType::i64, elements);
+    return {partial_kernel(named, cut, length, chunk, parts, builder),
+            total_kernel(named, chunk, parts, builder)};
+}
 
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                          PlanBuilder& builder) {
@@ -101,7 +134,7 @@ bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles
     const std::int64_t extent = kernel.reduced[cut].extent;
     const std::int64_t length = chunk_length(extent, std::min(*wanted, extent));
     if (length >= extent) return false;
-    SplitReduction levels = split(kernel, cut, length, builder);
+    SplitReduction levels = split_reduction(kernel, cut, length, builder);
     lower(std::move(levels.partial), builder, Splitting::done);
     lower(std::move(levels.total), builder, Splitting::done);
     return true;
