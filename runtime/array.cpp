@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "runtime/cuda/gpu.h"
 #include "runtime/element.h"
 #include "runtime/pool.h"
 #include "runtime/strided.h"
@@ -35,6 +36,23 @@ std::size_t dimension_of(const Shape& shape, int dimension) {
     return static_cast<std::size_t>(front);
 }
 
+std::size_t bytes_of(DType dtype, std::int64_t elements) {
+    return static_cast<std::size_t>(elements) * size_bytes(dtype);
+}
+
+/// A copy of a contiguous array on the GPU that never comes to the host.
+Array copy_on_gpu(const Array& array) {
+    const auto gpu = cuda::Gpu::current();
+    const auto from = array.storage()->read_on_gpu(*gpu);
+    const std::size_t bytes = bytes_of(array.dtype(), array.size());
+    gpu->make_current();
+    auto to = gpu->allocate(bytes);
+    gpu->copy(to->pointer(),
+              from->pointer() + static_cast<cuda::DevicePointer>(array.offset_bytes()), bytes);
+    return Array(array.dtype(), array.shape(),
+                 std::make_shared<runtime::Storage>(std::move(to), bytes));
+}
+
 /// Copies a strided array's elements into contiguous memory, converting them.
 template <class To, class From>
 void copy_elements(const Array& from, To* to) {
@@ -57,19 +75,24 @@ Array::Array(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape))
     }
     size_ = element_count(shape_);
     strides_ = row_major_strides(shape_);
-    owner_ = runtime::host_pool().allocate(static_cast<std::size_t>(size_) * size_bytes(dtype));
-    data_ = owner_.get();
+    storage_ = std::make_shared<runtime::Storage>(bytes_of(dtype, size_));
+}
+
+Array::Array(DType dtype, Shape shape, std::shared_ptr<runtime::Storage> storage)
+    : storage_(std::move(storage)), dtype_(dtype), shape_(std::move(shape)) {
+    size_ = element_count(shape_);
+    strides_ = row_major_strides(shape_);
 }
 
 Array::Array(double value) : Array(DType::f64, Shape{}) {
-    *static_cast<double*>(data_) = value;
+    *static_cast<double*>(data()) = value;
     is_weak_ = true;
 }
 
 Array::Array(int value) : Array(std::int64_t{value}) {}
 
 Array::Array(std::int64_t value) : Array(DType::i64, Shape{}) {
-    *static_cast<std::int64_t*>(data_) = value;
+    *static_cast<std::int64_t*>(data()) = value;
     is_weak_ = true;
 }
 
@@ -80,14 +103,14 @@ Array Array::from(const void* values, std::size_t count, DType dtype, Shape shap
              format("{} for a shape {} of {}", plural(count, "value"), str(array.shape_),
                     plural(static_cast<std::size_t>(array.size_), "element")));
     }
-    if (count > 0) std::memcpy(array.data_, values, count * size_bytes(dtype));
+    if (count > 0) std::memcpy(array.data(), values, count * size_bytes(dtype));
     return array;
 }
 
 Array Array::zeros(DType dtype, Shape shape) {
     Array array(dtype, std::move(shape));
     // All bits zero is the zero of every type.
-    std::memset(array.data_, 0, static_cast<std::size_t>(array.size_) * size_bytes(dtype));
+    std::memset(array.data(), 0, bytes_of(dtype, array.size_));
     return array;
 }
 
@@ -122,10 +145,14 @@ Array Array::view(void* data, DType dtype, Shape shape, Strides strides) {
     }
     if (data == nullptr && array.size_ > 0)
         fail(ErrorKind::shape, format("a view {} of no memory", str(shape)));
-    array.data_ = data;
     array.dtype_ = dtype;
     array.shape_ = std::move(shape);
     array.strides_ = std::move(strides);
+    const runtime::ByteRange range = runtime::byte_range(array);
+    array.storage_ =
+        std::make_shared<runtime::Storage>(static_cast<std::byte*>(data) + range.begin,
+                                           static_cast<std::size_t>(range.end - range.begin));
+    array.offset_bytes_ = -range.begin;
     return array;
 }
 
@@ -157,7 +184,7 @@ void Array::require_span(DType dtype) const {
 
 double Array::element(std::int64_t offset) const {
     return with_element(dtype_, [&]<class T>(Element<T>) {
-        return static_cast<double>(static_cast<const T*>(data_)[offset]);
+        return static_cast<double>(static_cast<const T*>(data())[offset]);
     });
 }
 
@@ -192,9 +219,7 @@ Array Array::slice(int dimension, std::int64_t lower, std::int64_t upper) const 
     view.shape_[d] = upper - lower;
     view.size_ = element_count(view.shape_);
     if (view.size_ > 0) {
-        const std::int64_t offset = lower * strides_[d];
-        view.data_ =
-            static_cast<char*>(data_) + offset * static_cast<std::int64_t>(size_bytes(dtype_));
+        view.offset_bytes_ += lower * strides_[d] * static_cast<std::int64_t>(size_bytes(dtype_));
     }
     return view;
 }
@@ -238,14 +263,18 @@ Array Array::reshape(Shape shape) const {
 
 Array Array::copy() const {
     if (is_empty_handle()) return {};
+    if (device() == Device::cuda && is_contiguous()) {
+        Array result = copy_on_gpu(*this);
+        result.is_weak_ = is_weak_;
+        return result;
+    }
     Array result(dtype_, shape_);
     result.is_weak_ = is_weak_;
     if (is_contiguous()) {
-        if (size_ > 0)
-            std::memcpy(result.data_, data_, static_cast<std::size_t>(size_) * size_bytes(dtype_));
+        if (size_ > 0) std::memcpy(result.data(), data(), bytes_of(dtype_, size_));
     } else {
         with_element(dtype_, [&]<class T>(Element<T>) {
-            copy_elements<T, T>(*this, static_cast<T*>(result.data_));
+            copy_elements<T, T>(*this, static_cast<T*>(result.data()));
         });
     }
     return result;
@@ -260,7 +289,7 @@ Array Array::to(DType dtype) const {
     Array result(dtype, shape_);
     with_element(dtype, [&]<class To>(Element<To>) {
         with_element(dtype_, [&]<class From>(Element<From>) {
-            copy_elements<To, From>(*this, static_cast<To*>(result.data_));
+            copy_elements<To, From>(*this, static_cast<To*>(result.data()));
         });
     });
     return result;
@@ -268,4 +297,44 @@ Array Array::to(DType dtype) const {
 
 Array Array::contiguous() const { return is_contiguous() ? *this : copy(); }
 
+Array Array::to(Device device) const {
+    const Device wanted = device == Device::cuda ? Device::cuda : Device::cpu;
+    if (is_empty_handle() || this->device() == wanted) return *this;
+    const Array source = contiguous();
+    const std::size_t bytes = bytes_of(dtype_, size_);
+    Array result;
+    if (wanted == Device::cuda) {
+        const auto gpu = cuda::Gpu::current();
+        auto block = gpu->upload(source.data(), bytes);
+        result = Array(dtype_, shape_, std::make_shared<runtime::Storage>(std::move(block), bytes));
+    } else if (source.device() == Device::cpu) {
+        result = source;  // made on the host just now
+    } else {
+        result = Array(dtype_, shape_);
+        const auto gpu = cuda::Gpu::current();
+        const auto block = source.storage_->read_on_gpu(*gpu);
+        gpu->download(result.data(),
+                      block->pointer() + static_cast<cuda::DevicePointer>(source.offset_bytes_),
+                      bytes);
+    }
+    result.is_weak_ = is_weak_;
+    return result;
+}
+
+namespace runtime {
+
+ByteRange byte_range(const Array& array) noexcept {
+    const std::ptrdiff_t start = array.offset_bytes();
+    if (array.size() == 0) return {start, start};
+    const auto element = static_cast<std::int64_t>(size_bytes(array.dtype()));
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    for (std::size_t d = 0; d < array.shape().size(); ++d) {
+        const std::int64_t reach = (array.shape()[d] - 1) * array.strides()[d];
+        (reach < 0 ? low : high) += reach;
+    }
+    return {start + low * element, start + (high + 1) * element};
+}
+
+}  // namespace runtime
 }  // namespace ricci

@@ -13,6 +13,8 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
+#include "runtime/device.h"
+#include "runtime/storage.h"
 
 namespace ricci {
 
@@ -44,6 +46,17 @@ struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
 
 /// A handle on a typed, strided block of memory, row-major unless it is a view. Copies share the
 /// memory. Own memory is 64-byte aligned and comes from a pool.
+///
+/// The data may lie on the host, on a GPU, or on both. A function on a GPU takes what it needs
+/// there and leaves its results there; whoever reads an array on the host brings the whole memory
+/// that it shares with its views over, once, and waits for it. Reading (`data()` of a constant
+/// array, `span<const T>()`, `at`, `item`, `str`) leaves the GPU's copy valid. Writing (`data()` of
+/// another, `span<T>()`) makes it old, and the next use on a GPU copies again.
+///
+/// So take the pointer or span anew after each use on a GPU: one from before knows nothing of what
+/// was written there, and what is written through it may never be seen there. Views of the user's
+/// own memory are safe from that at a price: they are copied to the GPU at every use, and what a
+/// function changes of them is copied back before it returns.
 class Array {
   public:
     Array() = default;  ///< empty handle: no memory, dtype `none`
@@ -93,12 +106,24 @@ class Array {
     [[nodiscard]] bool is_weak() const noexcept { return is_weak_; }
     [[nodiscard]] bool is_contiguous() const noexcept;
     [[nodiscard]] bool is_empty_handle() const noexcept { return dtype_ == DType::none; }
-    [[nodiscard]] void* data() const noexcept { return data_; }
-    /// Contiguous elements. Throws: `type` for another dtype, `shape` when not contiguous.
+    /// The first element on the host, for reading. Throws: `device` when it cannot be brought over.
+    [[nodiscard]] const void* data() const {
+        return storage_ ? storage_->read() + offset_bytes_ : nullptr;
+    }
+    /// The same, for writing.
+    [[nodiscard]] void* data() { return storage_ ? storage_->write() + offset_bytes_ : nullptr; }
+    /// Contiguous elements: `span<const float>()` for reading, `span<float>()` for writing too.
+    /// Throws: `type` for another dtype, `shape` when not contiguous, `device`.
     template <class T>
     [[nodiscard]] std::span<T> span() const {
         require_span(DTypeOf<std::remove_const_t<T>>::value);
-        return {static_cast<T*>(data_), static_cast<std::size_t>(size_)};
+        if (!storage_) return {};
+        std::byte* const begin = std::is_const_v<T> ? storage_->read() : storage_->write();
+        return {reinterpret_cast<T*>(begin + offset_bytes_), static_cast<std::size_t>(size_)};
+    }
+    /// `cuda` when a function on the GPU finds the data there, else `cpu`.
+    [[nodiscard]] Device device() const noexcept {
+        return storage_ && storage_->is_on_gpu() ? Device::cuda : Device::cpu;
     }
     /// One element converted to double. Throws: `range`.
     [[nodiscard]] double at(std::initializer_list<std::int64_t> position) const;
@@ -117,20 +142,47 @@ class Array {
     [[nodiscard]] Array copy() const;           ///< contiguous
     [[nodiscard]] Array to(DType dtype) const;  ///< contiguous, converted
     [[nodiscard]] Array contiguous() const;     ///< itself when it already is
+    /// On that device: itself when `device()` is that already (`reference`: as `cpu`), else a
+    /// contiguous copy. Throws: `device`.
+    [[nodiscard]] Array to(Device device) const;
+
+    // For the runtime: the memory, without copying anything between devices.
+    /// Uninitialised or made elsewhere: contiguous elements from the beginning of the memory on.
+    Array(DType dtype, Shape shape, std::shared_ptr<runtime::Storage> storage);
+    [[nodiscard]] const std::shared_ptr<runtime::Storage>& storage() const noexcept {
+        return storage_;
+    }
+    /// Of the first element, from the beginning of the memory.
+    [[nodiscard]] std::ptrdiff_t offset_bytes() const noexcept { return offset_bytes_; }
 
   private:
     static Array from(const void* values, std::size_t count, DType dtype, Shape shape);
     void require_span(DType dtype) const;
     [[nodiscard]] double element(std::int64_t offset) const;
 
-    std::shared_ptr<void> owner_;
-    void* data_ = nullptr;
+    std::shared_ptr<runtime::Storage> storage_;  ///< null for an empty handle
+    std::ptrdiff_t offset_bytes_ = 0;
     DType dtype_ = DType::none;
     bool is_weak_ = false;
     Shape shape_;
     Strides strides_;
     std::int64_t size_ = 0;
 };
+
+namespace runtime {
+
+/// The bytes between the lowest and the highest element, from the beginning of the memory.
+struct ByteRange {
+    std::ptrdiff_t begin = 0;
+    std::ptrdiff_t end = 0;
+};
+[[nodiscard]] ByteRange byte_range(const Array& array) noexcept;
+/// The first element on the host, for writing through a handle that is constant itself.
+[[nodiscard]] inline void* writable_data(const Array& array) {
+    return array.storage() ? array.storage()->write() + array.offset_bytes() : nullptr;
+}
+
+}  // namespace runtime
 
 /// The array as nested brackets with rows aligned, long ones shortened.
 [[nodiscard]] std::string str(const Array& array);

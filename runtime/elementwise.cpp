@@ -14,7 +14,7 @@ void assign(const Array& to, const Array& from) {
     const Array source = from.contiguous();
     with_element(to.dtype(), [&]<class T>(Element<T>) {
         const T* values = static_cast<const T*>(source.data());
-        T* target = static_cast<T*>(to.data());
+        T* target = static_cast<T*>(writable_data(to));
         for_each_row(
             to.shape(), to.strides(),
             [&](std::int64_t offset, std::int64_t first, std::int64_t length, std::int64_t step) {

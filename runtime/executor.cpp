@@ -133,7 +133,9 @@ void Executable::assign_slots() {
         }
         const TensorId root = storage_root(program_, buffer.tensor);
         if (const int argument = argument_of(root); argument >= 0) {
-            slots_.push_back({Slot::Kind::argument, argument});
+            const bool is_updated =
+                std::ranges::find(updated_, static_cast<std::size_t>(argument)) != updated_.end();
+            slots_.push_back({is_updated ? Slot::Kind::updated : Slot::Kind::argument, argument});
             continue;
         }
         const auto output = std::ranges::find(
@@ -163,6 +165,8 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
         resolve_overlaps(program_, updated_, apart, copies);
         arguments = apart;
     }
+    // What lies on a GPU comes over before anything is written.
+    for (const Array* argument : arguments) (void)argument->data();
     std::vector<Array> outputs;
     outputs.reserve(program_.outputs.size());
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
@@ -179,7 +183,9 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
     const auto pointer_of = [&](const Slot& slot) -> void* {
         const auto at = static_cast<std::size_t>(slot.at);
         switch (slot.kind) {
-            case Slot::Kind::argument: return arguments[at]->data();
+            // Kernels do not write it.
+            case Slot::Kind::argument: return const_cast<void*>(arguments[at]->data());
+            case Slot::Kind::updated:  return writable_data(*arguments[at]);
             case Slot::Kind::output:   return outputs[at].data();
             case Slot::Kind::scratch:  return static_cast<char*>(scratch.get()) + slot.at;
         }

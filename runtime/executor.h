@@ -48,7 +48,7 @@ class Executable {
   private:
     /// What stands behind a buffer of the plan.
     struct Slot {
-        enum class Kind : std::uint8_t { argument, output, scratch };
+        enum class Kind : std::uint8_t { argument, updated, output, scratch };
         Kind kind;
         std::int64_t at;  ///< number of the argument or output, or offset in bytes
     };

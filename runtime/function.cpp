@@ -2,12 +2,10 @@
 #include "runtime/function.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
 #include "base/dump.h"
-#include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -24,8 +22,6 @@ namespace {
 
 // A program called with ever new shapes keeps this many compiled forms, the last used ones.
 constexpr std::size_t max_specialisations = 256;
-
-constexpr std::array devices = {Device::cpu, Device::cuda, Device::reference};
 
 Program checked_program(std::string_view text) {
     return parse_program(make_source(std::string(text)));
@@ -53,28 +49,6 @@ std::vector<Array> run_reference(const BoundProgram& program,
 }
 
 }  // namespace
-
-std::string_view name(Device device) noexcept {
-    switch (device) {
-        case Device::cpu:       return "cpu";
-        case Device::cuda:      return "cuda";
-        case Device::reference: return "reference";
-    }
-    return {};
-}
-
-Device device_from_name(std::string_view name) {
-    for (const Device device : devices)
-        if (ricci::name(device) == name) return device;
-    throw Error({.kind = ErrorKind::device,
-                 .message = format("there is no device `{}`", name),
-                 .hint = "cpu, cuda or reference"});
-}
-
-Device default_device() {
-    const auto chosen = env::device();
-    return chosen ? device_from_name(*chosen) : Device::cpu;
-}
 
 std::vector<Array> Specialisation::run(std::span<const Array* const> given) const {
     // The common program needs all its arguments, in its order.

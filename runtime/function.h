@@ -15,17 +15,11 @@
 
 #include "dsl/program.h"
 #include "runtime/array.h"
+#include "runtime/device.h"
 
 namespace ricci {
 
 class Var;
-
-enum class Device : std::uint8_t { cpu, cuda, reference };
-[[nodiscard]] std::string_view name(Device device) noexcept;
-/// The device of that name. Throws: `device`.
-[[nodiscard]] Device device_from_name(std::string_view name);
-/// What RICCI_DEVICE says, else the CPU. Throws: `device` for an unknown name.
-[[nodiscard]] Device default_device();
 
 /// Arguments by name.
 using Arguments = std::vector<std::pair<std::string, Array>>;

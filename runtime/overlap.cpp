@@ -13,22 +13,20 @@
 namespace ricci::runtime {
 namespace {
 
-/// The half-open range of addresses from the lowest to the highest element.
-std::pair<std::intptr_t, std::intptr_t> address_range(const Array& array) noexcept {
-    const auto start = reinterpret_cast<std::intptr_t>(array.data());
-    const auto element = static_cast<std::int64_t>(size_bytes(array.dtype()));
-    if (array.size() == 0) return {start, start};
-    std::int64_t low = 0;
-    std::int64_t high = 0;
-    for (std::size_t d = 0; d < array.shape().size(); ++d) {
-        const std::int64_t reach = (array.shape()[d] - 1) * array.strides()[d];
-        (reach < 0 ? low : high) += reach;
-    }
-    return {start + low * element, start + (high + 1) * element};
+/// Whether two ranges of bytes have one in common.
+bool meet(std::intptr_t a_begin, std::intptr_t a_end, std::intptr_t b_begin, std::intptr_t b_end) {
+    return a_begin < b_end && b_begin < a_end;
 }
 
 bool is_same_array(const Array& a, const Array& b) noexcept {
-    return a.data() == b.data() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+    const bool is_same_place = a.storage() == b.storage()
+                                   ? a.offset_bytes() == b.offset_bytes()
+                                   : a.storage() && b.storage() &&
+                                         a.storage()->host_address() != nullptr &&
+                                         b.storage()->host_address() != nullptr &&
+                                         a.storage()->host_address() + a.offset_bytes() ==
+                                             b.storage()->host_address() + b.offset_bytes();
+    return is_same_place && a.dtype() == b.dtype() && a.shape() == b.shape() &&
            a.strides() == b.strides();
 }
 
@@ -66,9 +64,15 @@ std::vector<std::size_t> updated_arguments(const BoundProgram& program) {
 }
 
 bool overlaps(const Array& a, const Array& b) noexcept {
-    const auto [a_begin, a_end] = address_range(a);
-    const auto [b_begin, b_end] = address_range(b);
-    return a_begin < b_end && b_begin < a_end;
+    if (!a.storage() || !b.storage()) return false;
+    const ByteRange x = byte_range(a);
+    const ByteRange y = byte_range(b);
+    if (a.storage() == b.storage()) return meet(x.begin, x.end, y.begin, y.end);
+    // Different memories meet where one is a view of the other's on the host.
+    const auto a_host = reinterpret_cast<std::intptr_t>(a.storage()->host_address());
+    const auto b_host = reinterpret_cast<std::intptr_t>(b.storage()->host_address());
+    return a_host != 0 && b_host != 0 &&
+           meet(a_host + x.begin, a_host + x.end, b_host + y.begin, b_host + y.end);
 }
 
 void resolve_overlaps(const BoundProgram& program, std::span<const std::size_t> updated,

@@ -120,7 +120,7 @@ struct Pool::State {
 
 Pool::Pool() : state_(std::make_shared<State>()) {}
 
-std::shared_ptr<void> Pool::allocate(std::size_t size_bytes) {
+PoolBlock Pool::take(std::size_t size_bytes) {
     const std::size_t bytes = size_class_bytes(size_bytes);
     void* block = state_->take(bytes);
     if (block == nullptr) {
@@ -129,9 +129,16 @@ std::shared_ptr<void> Pool::allocate(std::size_t size_bytes) {
                                        use().in_use_bytes),
                      .hint = "work on smaller pieces, or let go of arrays no longer needed"});
     }
-    // Each block keeps the state, not the pool: arrays with static lifetime may go last.
-    return {block, [state = state_, bytes](void* p) noexcept { state->give_back(p, bytes); }};
+    return {state_, block, bytes};
 }
+
+std::shared_ptr<void> Pool::allocate(std::size_t size_bytes) {
+    auto block = std::make_shared<PoolBlock>(take(size_bytes));
+    void* const memory = block->get();
+    return {std::move(block), memory};
+}
+
+void PoolBlock::give_back() noexcept { state_->give_back(memory_, size_bytes_); }
 
 PoolUse Pool::use() const {
     const std::lock_guard lock(state_->mutex);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "runtime/cuda/gpu.h"
 
 namespace ricci::cuda {
 namespace {
@@ -159,11 +160,13 @@ LibraryState nvrtc_state() {
 }
 
 ReplacedLibraries::ReplacedLibraries(const Driver* driver, const Nvrtc* nvrtc) {
+    Gpu::close_current();
     opened_driver().replace(driver);
     opened_nvrtc().replace(nvrtc);
 }
 
 ReplacedLibraries::~ReplacedLibraries() {
+    Gpu::close_current();
     opened_driver().replace(nullptr);
     opened_nvrtc().replace(nullptr);
 }
