@@ -9,13 +9,13 @@
 #include "codegen/cpu/compile.h"
 #include "codegen/plan.h"
 #include "dsl/canonical.h"
+#include "dsl/work.h"
 #include "runtime/function_state.h"
 
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
 #include "tools/ricci/gradients.h"
 #include "tools/ricci/limits.h"
-#include "tools/ricci/work.h"
 
 namespace ricci::tool {
 namespace {

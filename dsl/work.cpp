@@ -1,12 +1,12 @@
-// tools/ricci/work.cpp – counting operations and bytes
-#include "tools/ricci/work.h"
+// dsl/work.cpp – counting operations and bytes
+#include "dsl/work.h"
 
 #include <algorithm>
 
 #include "base/dtype.h"
 #include "dsl/walk.h"
 
-namespace ricci::tool {
+namespace ricci {
 namespace {
 
 /// The points of a box of indices.
@@ -59,4 +59,4 @@ Work work_of(const BoundProgram& program) {
     return work;
 }
 
-}  // namespace ricci::tool
+}  // namespace ricci

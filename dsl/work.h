@@ -1,9 +1,9 @@
-// tools/ricci/work.h – how much a bound program has to do, whatever way it is computed
+// dsl/work.h – how much a bound program has to do, whatever way it is computed
 #pragma once
 
 #include "dsl/bound.h"
 
-namespace ricci::tool {
+namespace ricci {
 
 /// Counted from the equations, not from the code: the least that a machine has to do.
 struct Work {
@@ -15,4 +15,4 @@ struct Work {
 /// one to combine each value of a reduction. Conditions are taken to hold everywhere.
 [[nodiscard]] Work work_of(const BoundProgram& program);
 
-}  // namespace ricci::tool
+}  // namespace ricci
