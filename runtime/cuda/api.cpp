@@ -1,13 +1,12 @@
 // runtime/cuda/api.cpp – opening the driver and NVRTC, and putting others in their place
 #include "runtime/cuda/api.h"
 
-#include <memory>
-#include <mutex>
 #include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "runtime/cuda/gpu.h"
+#include "runtime/cuda/opened.h"
 
 namespace ricci::cuda {
 namespace {
@@ -28,35 +27,6 @@ const LibraryName nvrtc_name = {
         "install CUDA's toolkit, or `pip install nvidia-cuda-nvrtc`; RICCI_CUDA_PATH names "
         "its directory where that is not a usual one",
     .other_version = "use NVRTC of CUDA 12 or later"};
-
-/// A library once it is open, or once a test stands in for it. What failed is tried again at the
-/// next call: a library may be installed, a variable set, meanwhile.
-template <class Table>
-class Opened {
-  public:
-    template <class Open>
-    const Table& get(Open&& open) {
-        const std::lock_guard lock(mutex_);
-        if (replacement_ != nullptr) return *replacement_;
-        if (!table_) open(table_, path_);
-        return *table_;
-    }
-    /// Where the library is; empty before it was opened and for a replacement.
-    std::string path() {
-        const std::lock_guard lock(mutex_);
-        return replacement_ == nullptr ? path_ : std::string();
-    }
-    void replace(const Table* table) {
-        const std::lock_guard lock(mutex_);
-        replacement_ = table;
-    }
-
-  private:
-    std::mutex mutex_;
-    std::optional<Table> table_;
-    std::string path_;
-    const Table* replacement_ = nullptr;
-};
 
 Opened<Driver>& opened_driver() {
     static Opened<Driver> opened;
@@ -117,23 +87,6 @@ void open_nvrtc(std::optional<Nvrtc>& table, std::string& path) {
 #undef RICCI_TAKE
     path = library.path();
     table = opened;
-}
-
-/// Runs `describe`, which returns the text of a usable library or throws what is wrong.
-template <class F>
-LibraryState state_of(const LibraryName& name, F&& describe) {
-    LibraryState state{.name = std::string(name.name)};
-    try {
-        state.text = describe();
-        state.is_usable = true;
-    } catch (const Error& error) {
-        state.text = error.diagnosis().message;
-    }
-    return state;
-}
-
-std::string with_path(std::string text, const std::string& path) {
-    return path.empty() ? text : format("{}, {}", text, path);
 }
 
 }  // namespace
