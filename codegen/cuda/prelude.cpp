@@ -1,0 +1,139 @@
+// codegen/cuda/prelude.cpp – what generated kernels are compiled with on a GPU
+#include "base/text.h"
+#include "codegen/cuda/emit.h"
+
+namespace ricci::codegen::cuda {
+
+namespace {
+
+/// Types, entry points, memory and threads. No header: NVRTC has none of its own, and each that
+/// there is would cost more than the kernel.
+constexpr std::string_view machine = R"prelude(
+using rc_i8 = signed char;
+using rc_i16 = short;
+using rc_i32 = int;
+using rc_i64 = long long;
+using rc_u8 = unsigned char;
+using rc_u16 = unsigned short;
+using rc_u32 = unsigned int;
+using rc_u64 = unsigned long long;
+
+#define RC_INLINE __device__ __forceinline__
+#define RC_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define RC_ENTRY(name)
+#define RC_IN(T) const T* __restrict__
+#define RC_OUT(T) T* __restrict__
+#define RC_BLOCK int(blockIdx.x)
+#define RC_THREAD int(threadIdx.x)
+#define RC_UNROLL _Pragma("unroll")
+#define RC_BARRIER() __syncthreads()
+#define RC_LOCAL(T, name, count) T name[count]
+#define RC_SHARED(T, name, offset, count) \
+    T* const name = reinterpret_cast<T*>(rc_shared_memory + (offset))
+
+extern __shared__ __align__(16) unsigned char rc_shared_memory[];
+
+template <class T> RC_INLINE T rc_inf();
+template <> RC_INLINE float rc_inf<float>() { return __int_as_float(0x7f800000); }
+template <> RC_INLINE double rc_inf<double>() { return __longlong_as_double(0x7ff0000000000000LL); }
+template <class T> RC_INLINE T rc_nan();
+template <> RC_INLINE float rc_nan<float>() { return __int_as_float(0x7fc00000); }
+template <> RC_INLINE double rc_nan<double>() { return __longlong_as_double(0x7ff8000000000000LL); }
+
+// The greater and the smaller one, NaN where one is; +0 is greater than -0, so that both orders of
+// the operands give the same.
+RC_INLINE float rc_max_real(float a, float b) {
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+}
+RC_INLINE float rc_min_real(float a, float b) {
+    float result;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+}
+RC_INLINE double rc_max_real(double a, double b) {
+    return a != a || b != b ? a + b : fmax(a, b);
+}
+RC_INLINE double rc_min_real(double a, double b) {
+    return a != a || b != b ? a + b : fmin(a, b);
+}
+RC_INLINE float rc_rsqrt(float x) { return rsqrt(x); }
+RC_INLINE double rc_rsqrt(double x) { return rsqrt(x); }
+
+// The value of the thread of this warp whose number differs in the bits of the mask.
+template <class T> RC_INLINE T rc_shuffle_xor(T value, int mask) {
+    return __shfl_xor_sync(0xffffffffU, value, mask);
+}
+
+// Neighbouring elements, accessed at once: the first one's address is a multiple of their size.
+template <class T, int N> struct alignas(sizeof(T) * N) rc_vec { T v[N]; };
+
+template <int N, class T, class I> RC_INLINE rc_vec<T, N> rc_load(const T* p, I i) {
+    return *reinterpret_cast<const rc_vec<T, N>*>(p + i);
+}
+template <int N, class T, class I> RC_INLINE void rc_store(T* p, I i, rc_vec<T, N> value) {
+    *reinterpret_cast<rc_vec<T, N>*>(p + i) = value;
+}
+#define rc_load2(p, i) rc_load<2>(p, i)
+#define rc_load4(p, i) rc_load<4>(p, i)
+#define rc_load8(p, i) rc_load<8>(p, i)
+#define rc_load16(p, i) rc_load<16>(p, i)
+#define rc_store2(p, i, value) rc_store<2>(p, i, value)
+#define rc_store4(p, i, value) rc_store<4>(p, i, value)
+#define rc_store8(p, i, value) rc_store<8>(p, i, value)
+#define rc_store16(p, i, value) rc_store<16>(p, i, value)
+
+// Stores of what is not read again soon.
+template <int Bytes> struct rc_word;
+template <> struct rc_word<1> { using type = unsigned char; };
+template <> struct rc_word<2> { using type = unsigned short; };
+template <> struct rc_word<4> { using type = unsigned int; };
+template <> struct rc_word<8> { using type = uint2; };
+template <> struct rc_word<16> { using type = uint4; };
+template <class To, class From> RC_INLINE To rc_bits(const From& from) {
+    To to;
+    __builtin_memcpy(&to, &from, sizeof(To));
+    return to;
+}
+template <int N, class T, class I> RC_INLINE void rc_store_streaming(T* p, I i, rc_vec<T, N> value) {
+    using Word = typename rc_word<sizeof(value)>::type;
+    __stcs(reinterpret_cast<Word*>(p + i), rc_bits<Word>(value));
+}
+template <class T, class I, class V> RC_INLINE void rc_store_stream(T* p, I i, V value) {
+    rc_store_streaming<1>(p, i, rc_vec<T, 1>{{T(value)}});
+}
+#define rc_store2_stream(p, i, value) rc_store_streaming<2>(p, i, value)
+#define rc_store4_stream(p, i, value) rc_store_streaming<4>(p, i, value)
+#define rc_store8_stream(p, i, value) rc_store_streaming<8>(p, i, value)
+#define rc_store16_stream(p, i, value) rc_store_streaming<16>(p, i, value)
+
+// N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting.
+template <int N, class T, class I, class J>
+RC_INLINE void rc_copy_async(T* to, I i, const T* from, J j) {
+    const unsigned place = unsigned(__cvta_generic_to_shared(to + i));
+    constexpr int bytes = N * int(sizeof(T));
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "what cp.async copies");
+    if constexpr (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from + j)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from + j),
+                     "n"(bytes)
+                     : "memory");
+}
+RC_INLINE void rc_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> RC_INLINE void rc_copy_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+)prelude";
+
+}  // namespace
+
+std::string_view prelude() {
+    static const std::string text =
+        format("// The prelude of Ricci's kernels.\n{}{}", machine, operations());
+    return text;
+}
+
+}  // namespace ricci::codegen::cuda
