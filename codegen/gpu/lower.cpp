@@ -3,9 +3,30 @@
 
 namespace ricci::codegen::gpu {
 
-void lower(Kernel kernel, PlanBuilder& builder, Splitting /*splitting*/) {
+namespace {
+
+void lower_reduction(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
+    const RowShape rows = row_shape(kernel, builder.target());
+    const ColumnShape columns = column_shape(kernel, builder.target());
+    const bool by_rows = !kernel.colliding.empty() || rows.slots < columns.slots;
+    if (splitting == Splitting::allowed &&
+        lower_in_two_levels(kernel, by_rows ? rows.blocks : columns.blocks, builder))
+        return;
+    if (by_rows)
+        lower_row_reduction(std::move(kernel), rows, builder);
+    else
+        lower_strided_reduction(std::move(kernel), columns, builder);
+}
+
+}  // namespace
+
+void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     merge_axes(kernel);
-    lower_pointwise(std::move(kernel), builder);
+    if (points(kernel.free) == 0) return;
+    if (kernel.body)
+        lower_reduction(std::move(kernel), builder, splitting);
+    else if (!lower_transposed(kernel, builder))
+        lower_pointwise(std::move(kernel), builder);
 }
 
 }  // namespace ricci::codegen::gpu

@@ -4,6 +4,9 @@
 // on the order in which threads or blocks run.
 #pragma once
 
+#include <optional>
+
+#include "codegen/gpu/coalescing.h"
 #include "codegen/plan_builder.h"
 
 namespace ricci::codegen::gpu {
@@ -14,23 +17,46 @@ enum class Splitting : std::uint8_t { allowed, done };
 /// Chooses the strategy for a kernel and lowers it; marks what a library can do.
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);
 
-/// One pass over memory: vector accesses along the contiguous axis, grid-stride, squares through
-/// shared memory where the sides of an access disagree.
+/// One pass over memory: vector accesses along the contiguous axis, several under way at once.
 void lower_pointwise(Kernel kernel, PlanBuilder& builder);
 
-/// A warp or a block for each result: threads over the reduced points, folded at the end.
-void lower_row_reduction(Kernel kernel, PlanBuilder& builder);
+/// One pass over memory where loads and stores are contiguous along different axes: squares go
+/// through shared memory. False, and nothing done, where that gains nothing.
+[[nodiscard]] bool lower_transposed(const Kernel& kernel, PlanBuilder& builder);
 
-/// Threads over the contiguous free axis, the rows of a block over parts of the reduction.
-void lower_strided_reduction(Kernel kernel, PlanBuilder& builder);
+/// Neighbouring threads over the reduced points of a result, folded at the end.
+struct RowShape {
+    ThreadOrder order;         ///< of the reduced axes
+    std::int64_t threads = 1;  ///< that share a result: a power of two
+    std::int64_t block = 256;  ///< threads of a block
+    std::int64_t unroll = 1;   ///< turns of a thread side by side
+    std::int64_t blocks = 0;
+    double slots = 0;  ///< issue slots of a warp for 32 reduced points
+};
+[[nodiscard]] RowShape row_shape(const Kernel& kernel, const Target& target);
+void lower_row_reduction(Kernel kernel, const RowShape& shape, PlanBuilder& builder);
+
+/// Neighbouring threads over the results, rows of threads over parts of the reduction.
+struct ColumnShape {
+    ThreadOrder order;         ///< of the free axes
+    ThreadOrder reduced;       ///< the order that the reduction is walked in; no vectors
+    std::int64_t columns = 1;  ///< threads side by side: a power of two
+    std::int64_t rows = 1;     ///< rows of threads: a power of two
+    std::int64_t unroll = 1;   ///< turns of a thread side by side
+    std::int64_t blocks = 0;
+    double slots = 0;  ///< issue slots of a warp for 32 reduced points
+};
+[[nodiscard]] ColumnShape column_shape(const Kernel& kernel, const Target& target);
+void lower_strided_reduction(Kernel kernel, const ColumnShape& shape, PlanBuilder& builder);
 
 /// Operands of tiles of rows and columns in shared memory, accumulators in registers. False, and
 /// nothing done, when the kernel is no contraction, or too small or thin to gain by it.
 [[nodiscard]] bool lower_contraction(const Kernel& kernel, PlanBuilder& builder,
                                      Splitting splitting);
 
-/// Chunks of the longest reduced axis into a temporary, then their total, when the kernel has fewer
-/// than `blocks` blocks of work side by side. False, and nothing done, when it is not worth it.
+/// Chunks of the longest reduced axis into a temporary, then their total, when the kernel is long
+/// and has so few `blocks` of work side by side that multiprocessors would idle. Chunks depend on
+/// extents and the target alone. False, and nothing done, when it is not worth it.
 [[nodiscard]] bool lower_in_two_levels(const Kernel& kernel, std::int64_t blocks,
                                        PlanBuilder& builder);
 

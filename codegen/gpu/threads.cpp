@@ -1,6 +1,7 @@
 // codegen/gpu/threads.cpp – blocks, threads, and axes named from a running number
 #include "codegen/gpu/threads.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace ricci::codegen::gpu {
@@ -31,6 +32,49 @@ Body name_axes(const std::vector<Axis>& axes, const AffineForm& number) {
         divisor *= axes[i].extent;
     }
     return names;
+}
+
+Value is_below(const AffineForm& form, std::int64_t limit) {
+    return make_operation(Op::lt, {make_index(form), make_integer(limit)}, DType::boolean);
+}
+Value is_zero(const AffineForm& form) {
+    return make_operation(Op::eq, {make_index(form), make_integer(0)}, DType::boolean);
+}
+Value both(const Value& a, const Value& b) {
+    if (!a) return b;
+    if (!b) return a;
+    return make_operation(Op::logical_and, {a, b}, DType::boolean);
+}
+
+namespace {
+
+std::vector<Axis> free_axes(const Kernel& kernel, bool collides) {
+    std::vector<Axis> axes = kernel.free;
+    std::erase_if(axes, [&](const Axis& axis) {
+        return (std::ranges::find(kernel.colliding, axis.var) != kernel.colliding.end()) !=
+               collides;
+    });
+    return axes;
+}
+
+}  // namespace
+
+std::vector<Axis> apart_axes(const Kernel& kernel) { return free_axes(kernel, false); }
+std::vector<Axis> colliding_axes(const Kernel& kernel) { return free_axes(kernel, true); }
+
+bool updates_what_it_reads(const Kernel& kernel) {
+    const std::vector<Touch> all = touches(kernel);
+    return std::ranges::any_of(all, [&](const Touch& store) {
+        return store.is_store && std::ranges::any_of(all, [&](const Touch& load) {
+                   return !load.is_store && load.buffer == store.buffer;
+               });
+    });
+}
+
+std::int64_t power_of_two_below(std::int64_t n) {
+    std::int64_t power = 1;
+    while (power * 2 <= n) power *= 2;
+    return power;
 }
 
 BufferId add_shared(Nest& nest, std::string name, DType dtype, std::int64_t elements) {

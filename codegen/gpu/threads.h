@@ -19,6 +19,12 @@ inline constexpr std::int64_t warp = 32;
 /// in [0, points(axes)). Axes of extent 1 are 0.
 [[nodiscard]] Body name_axes(const std::vector<Axis>& axes, const AffineForm& number);
 
+/// `form < limit`, `form == 0`.
+[[nodiscard]] Value is_below(const AffineForm& form, std::int64_t limit);
+[[nodiscard]] Value is_zero(const AffineForm& form);
+/// Both; an empty one holds always.
+[[nodiscard]] Value both(const Value& a, const Value& b);
+
 /// A shared buffer of the nest.
 [[nodiscard]] BufferId add_shared(Nest& nest, std::string name, DType dtype, std::int64_t elements);
 /// A register buffer of the nest, one to a thread.
@@ -30,6 +36,16 @@ inline constexpr std::int64_t warp = 32;
 /// elements along `lane` is aligned when n divides it.
 [[nodiscard]] std::int64_t known_divisor(const Nest& nest, BufferId buffer,
                                          const AffineForm& address, VarId lane);
+
+/// The axes without those along which writes collide, and those.
+[[nodiscard]] std::vector<Axis> apart_axes(const Kernel& kernel);
+[[nodiscard]] std::vector<Axis> colliding_axes(const Kernel& kernel);
+
+/// Whether the kernel reads a buffer that it writes.
+[[nodiscard]] bool updates_what_it_reads(const Kernel& kernel);
+
+/// The greatest power of two that is at most n (n >= 1).
+[[nodiscard]] std::int64_t power_of_two_below(std::int64_t n);
 
 [[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;

@@ -1,0 +1,172 @@
+// tests/codegen/gpu_plan_test.cpp – plans of blocks and threads, interpreted, against the reference
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "codegen/plan.h"
+#include "tests/codegen/check_plan.h"
+#include "tests/support/random_program.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+/// On a GPU of many multiprocessors, and on one so small that arrays of a test keep it busy.
+void check(const std::string& text, const Signature& signature) {
+    const BoundProgram program = bound(text, signature);
+    INFO(text);
+    for (const int multiprocessors : {132, 1})
+        CHECK(interpreted_difference(program, signature, example_gpu_target(multiprocessors)) ==
+              "");
+}
+
+constexpr std::int64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 1000};
+
+}  // namespace
+
+TEST_CASE("a GPU passes over vectors of any length") {
+    for (const std::int64_t n : sizes)
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            CAPTURE(n);
+            check("y[i] := 2*x[i] + 1", {{"x", array({n}, dtype)}});
+            check("y[i] := x[i]*b[i]; z[i] := y[i] + i",
+                  {{"x", array({n}, dtype)}, {"b", array({n}, dtype)}});
+        }
+}
+
+TEST_CASE("a GPU passes over matrices of any shape") {
+    for (const std::int64_t n : sizes) {
+        CAPTURE(n);
+        check("Y[i,j] := X[i,j]*a[i] + b[j]",
+              {{"X", array({5, n})}, {"a", array({5})}, {"b", array({n})}});
+        check("Y[j,i] := X[i,j]", {{"X", array({3, n})}});
+        check("Y[i] := X[i,0] - X[i,1]", {{"X", array({n, 2})}});
+    }
+}
+
+TEST_CASE("a GPU reduces rows of any length") {
+    for (const std::int64_t n : sizes)
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            CAPTURE(n);
+            const Signature signature = {{"A", array({5, n}, dtype)}};
+            check("y[i] := A[i,k]", signature);
+            check("y[i] := 2*max[k](A[i,k]) + i", signature);
+        }
+}
+
+TEST_CASE("a GPU reduces columns of any number") {
+    for (const std::int64_t n : sizes)
+        for (const std::int64_t rows : {1, 7, 100}) {
+            CAPTURE(n);
+            CAPTURE(rows);
+            check("y[j] := A[i,j]", {{"A", array({rows, n})}});
+        }
+    check("y[j] := A[i,j]", {{"A", array({100, 1000}, DType::f64)}});
+}
+
+TEST_CASE("every reducer on a GPU, along rows, columns and both") {
+    for (const std::string reducer : {"sum", "prod", "max", "min", "mean", "argmax", "argmin",
+                                      "any", "all", "count", "logsumexp", "norm"}) {
+        CAPTURE(reducer);
+        const std::string term =
+            reducer == "any" || reducer == "all" || reducer == "count" ? "A[i,j] > 0" : "A[i,j]";
+        const auto text = [&](const std::string& left, const std::string& over) {
+            return ricci::format("y{} := {}[{}]({})", left, reducer, over, term);
+        };
+        const Signature signature = {{"A", array({33, 70})}};
+        check(text("[i]", "j"), signature);
+        check(text("[j]", "i"), signature);
+        if (!reducer.starts_with("arg")) check(text("", "i,j"), signature);
+    }
+}
+
+TEST_CASE("long reductions of few results go in two levels on a GPU") {
+    const auto steps = [](const std::string& text, const Signature& signature) {
+        check(text, signature);
+        return codegen::plan(bound(text, signature), example_gpu_target()).steps.size();
+    };
+    CHECK(steps("s := A[i,j]", {{"A", array({1000, 300})}}) == 2);
+    CHECK(steps("s := A[i]*B[i]", {{"A", array({300007})}, {"B", array({300007})}}) == 2);
+    CHECK(steps("y[j] := A[i,j]", {{"A", array({30011, 20})}}) == 2);
+    CHECK(steps("p := argmax[i](A[i])", {{"A", array({200000})}}) == 2);
+    CHECK(steps("p[j] := argmin[i](A[i,j])", {{"A", array({30000, 12})}}) == 2);
+    CHECK(steps("s := sum[i,j | j <= i](A[i,j])", {{"A", array({700, 700})}}) == 2);
+    CHECK(steps("s := A[i]", {{"A", array({1000})}}) == 1);
+}
+
+TEST_CASE("conditions become loop bounds on a GPU") {
+    const Signature line = {{"dO", array({100})}, {"F", array({7})}};
+    check("dA[t] := sum[k | t-k >= 0 && t-k < size(dO,0)](dO[t-k]*F[k]) where t in 0:106", line);
+    check("dA[t] := sum[k | t-2*k >= 0 && t-2*k < size(dO,0)](dO[t-2*k]*F[k]) where t in 0:112",
+          line);
+    check("S[i] := sum[k | k <= i](A[i,k])", {{"A", array({70, 70})}});
+    check("S[k] := sum[i | k <= i](A[i,k])", {{"A", array({70, 70})}});
+    check("S[i] := sum[k | A[i,k] > 0](A[i,k])", {{"A", array({70, 72})}});
+    check("S[k] := argmax[i | A[i,k] < 0](A[i,k])", {{"A", array({70, 72})}});
+    check("S[i,j] := sum[k | k <= i && k != 3](A[i,k]*B[k,j])",
+          {{"A", array({30, 30})}, {"B", array({30, 20})}});
+    check(
+        "P[y,x] := sum[r,s | y-r >= 0 && y-r < 20 && x-s >= 0 && x-s < 40](Q[y-r,x-s]*G[r,s])"
+        " where y in 0:22, x in 0:42",
+        {{"Q", array({20, 40})}, {"G", array({3, 3})}});
+}
+
+TEST_CASE("reductions over several axes on a GPU") {
+    check("y[c] := X[n,c,h,w]", {{"X", array({4, 6, 5, 8})}});
+    check("y[c] := X[n,c,h]*X[n,c,h]", {{"X", array({10, 3, 7})}});
+    check("y[n,h] := X[n,c,h,w]", {{"X", array({3, 6, 5, 8})}});
+    check("y[w] := X[n,c,h,w]", {{"X", array({3, 6, 5, 8})}});
+    check("O[n,x,y] := X[n,x+r,y+s]*F[r,s]", {{"X", array({2, 20, 33})}, {"F", array({3, 4})}});
+}
+
+TEST_CASE("updates and several results on a GPU") {
+    check("x[i] = 2*x[i]; y[i] := x[i] + 1", {{"x", array({200})}});
+    const Signature signature = {{"x", array({20})}, {"A", array({30, 20})}};
+    check("A[i+3,j] += x[j]*A[i+3,j] where i in 0:20", signature);
+    check("O[i+k] += x[i]*w[k]", {{"O", array({26})}, {"x", array({20})}, {"w", array({7})}});
+    check("O[j,i+k] += x[i]*w[k]", {{"O", array({50, 26})}, {"x", array({20})}, {"w", array({7})}});
+    check("O[i//2] += A[i,k] where i in 0:30", {{"O", array({15})}, {"A", array({30, 50})}});
+    check("x[i] *= A[k,i]; x[i] max= A[0,i]", signature);
+    check("x[i] = sum[k](A[k,i]*x[i])", signature);
+    check("y[k] = sum[i](A[k,i]*y[k])", {{"y", array({30})}, {"A", array({30, 20})}});
+    check("m[i] = 0.9*m[i] + 0.1*g[i]; p[i] -= 0.001*m[i]",
+          {{"m", array({1000})}, {"g", array({1000})}, {"p", array({1000})}});
+    check("D[i,i] := a[i]", {{"a", array({20})}});
+}
+
+TEST_CASE("places that are quotients and remainders on a GPU") {
+    check("y[i] := A[i//3, i%3] where i in 0:30", {{"A", array({10, 40})}});
+    const Signature signature = {{"A", array({10, 40})}, {"p", array({12})}};
+    check("y[i] := p[i//2]*A[i%10, k] where i in 0:24", signature);
+    check("y[k] := p[i//2]*A[i%10, k] where i in 0:24", signature);
+    check("O[i%5] += p[i]", {{"p", array({12})}, {"O", array({5})}});
+}
+
+TEST_CASE("several types in one kernel on a GPU") {
+    check("y[i] := A[i,k]*B[i,k]",
+          {{"A", array({12, 40}, DType::f32)}, {"B", array({12, 40}, DType::f64)}});
+    check("y[i] := A[i] + B[i]", {{"A", array({1000}, DType::u8)}, {"B", array({1000})}});
+    check("c[i] := count[k | A[i,k] > 0](1)", {{"A", array({12, 40})}});
+    check("b[i] := A[i] > 0", {{"A", array({1000})}});
+    check("s := 2*a", {{"a", array({})}});
+}
+
+TEST_CASE("plans of random programs for a GPU compute what the reference computes") {
+    int checked = 0;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        const RandomProgram random = random_program(seed);
+        BoundProgram program;
+        try {
+            program = bound(random.text, random.signature);
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::internal) throw;
+            continue;
+        }
+        INFO(str(random));
+        CHECK(interpreted_difference(program, random.signature,
+                                     example_gpu_target(seed % 2 == 0 ? 132 : 1), seed) == "");
+        ++checked;
+    }
+    CHECK(checked > 70);
+}
