@@ -79,10 +79,10 @@ std::string identifier(std::string_view wanted) {
 std::string Names::take(std::string_view wanted) {
     std::string base = identifier(wanted);
     for (std::size_t at = 0; (at = base.find("__", at)) != std::string::npos;) base.erase(at, 1);
+    if (is_reserved(base)) base = "my_" + base;
     std::string name = base;
-    for (int n = 2; is_reserved(name) || taken_.contains(name); ++n)
+    for (int n = 2; taken_.contains(name); ++n)
         name = format("{}{}{}", base, base.ends_with('_') ? "" : "_", n);
-    if (is_reserved(base)) name = "my_" + name;
     taken_.insert(name);
     return name;
 }

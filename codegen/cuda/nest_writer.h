@@ -100,6 +100,7 @@ class NestWriter {
     void loop(const Loop& loop);
     void serial_loop(const Loop& loop);
     void unrolled_loop(const Loop& loop, const std::function<void()>& inside);
+    [[nodiscard]] std::string take_name(std::uint32_t let);
     void let(const Let& let);
     void let_var(const LetVar& let);
     void store(const Store& store);
@@ -162,6 +163,7 @@ class NestWriter {
     std::vector<Variable> vars_;
     std::unordered_map<std::uint32_t, Text> lets_;
     std::uint32_t next_let_ = 0;
+    std::set<std::uint32_t> conditions_;  ///< numbers of Lets made for guards
     std::optional<Lanes> lanes_;
     bool accesses_at_once_ = false;  ///< since it was last cleared
     std::string text_;

@@ -177,7 +177,7 @@ void NestWriter::segment(const Segment& segment) {
     for (const Leaf* leaf : rest) {
         const auto* named = std::get_if<Let>(&leaf->stmt.node);
         if (named == nullptr || !lanes_->kept_lets.contains(named->number)) continue;
-        const std::string name = names_.take(format("t{}", named->number));
+        const std::string name = take_name(named->number);
         line(format("RC_LOCAL({}, {}, {});", type_name(named->value->dtype), name, lanes_->count));
         lets_[named->number] = {format("{}[{}]", name, lanes_->name)};
     }

@@ -116,8 +116,14 @@ void NestWriter::line(std::string_view text) {
 
 /// `head { … }`; on one line when what is inside is one line that fits.
 void NestWriter::block(std::string_view head, const std::function<void()>& inside) {
+    const std::string end_before = format("{:{}}}}\n", "", indentation * depth_);
+    const bool continues = head.starts_with("else ") && text_.ends_with('\n' + end_before);
+    if (continues) text_.resize(text_.size() - 2);
     const std::size_t begin = text_.size();
-    line(head.empty() ? "{" : format("{} {{", head));
+    if (continues)
+        text_ += format("}} {} {{\n", head);
+    else
+        line(head.empty() ? "{" : format("{} {{", head));
     const std::size_t content = text_.size();
     const Names outer = names_;
     ++depth_;
@@ -127,8 +133,9 @@ void NestWriter::block(std::string_view head, const std::function<void()>& insid
     const std::string_view written = std::string_view(text_).substr(content);
     const std::size_t margin = std::size_t(indentation) * std::size_t(depth_ + 1);
     const bool is_one_line = std::ranges::count(written, '\n') == 1 && written.ends_with(";\n");
-    if (depth_ > 0 && is_one_line && head.size() + written.size() <= widest_line + indentation &&
-        !head.empty() && is_plain(written.substr(margin))) {
+    if (depth_ > 0 && is_one_line && !continues &&
+        head.size() + written.size() <= widest_line + indentation && !head.empty() &&
+        is_plain(written.substr(margin))) {
         const std::string only(written.substr(margin));
         text_.resize(begin);
         return line(format("{} {}", head, only.substr(0, only.size() - 1)));
@@ -223,9 +230,14 @@ void NestWriter::unrolled_loop(const Loop& loop, const std::function<void()>& in
     names_ = outer;
 }
 
+/// A name for a Let; what a guard asks is called so.
+std::string NestWriter::take_name(std::uint32_t let) {
+    return names_.take(conditions_.contains(let) ? "holds" : format("t{}", let));
+}
+
 void NestWriter::let(const Let& let) {
     const Text text = value(let.value);
-    const std::string name = names_.take(format("t{}", let.number));
+    const std::string name = take_name(let.number);
     line(format("const {} {} = {};", text.range ? "int" : type_name(let.value->dtype), name,
                 text.text));
     lets_[let.number] = {name, Strength::primary, text.range};
@@ -278,12 +290,12 @@ void NestWriter::store(const Store& store, const Text& text) {
 void NestWriter::fold(const Fold& fold) {
     const DType dtype = fold.value->dtype;
     const Text start = value(fold.value);
-    const std::string name = names_.take(format("t{}", fold.number));
+    const std::string name = take_name(fold.number);
     line(format("{} {} = {};", type_name(dtype), name, start.text));
     std::string place;
     if (fold.place) {
         const Text at = value(fold.place);
-        place = names_.take(format("t{}", fold.place_number));
+        place = take_name(fold.place_number);
         line(format("rc_i64 {} = {};", place, at.text));
         lets_[fold.place_number] = {place};
     }

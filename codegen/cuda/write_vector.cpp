@@ -119,6 +119,7 @@ void NestWriter::flatten(const Body& body, const std::vector<std::uint32_t>& con
         if (guard != nullptr && (varies(guard->condition) || !conditions.empty())) {
             const std::uint32_t number = next_let_++;
             lanes_->varying_lets.insert(number);
+            conditions_.insert(number);
             leaves.push_back({make_let(number, guard->condition), conditions});
             std::vector<std::uint32_t> inner = conditions;
             inner.push_back(number);
