@@ -84,7 +84,7 @@ struct Convolution {
             return stride * (output - 1) + dilation * (filter - 1) + 1 - padding - input;
         }
     };
-    std::vector<Spatial> spatial;
+    std::vector<Spatial> spatial = {};
     struct Operand {
         std::size_t place = 0;  ///< the plan buffer
         std::int64_t offset = 0;
@@ -93,9 +93,9 @@ struct Convolution {
 
         bool operator==(const Operand&) const = default;
     };
-    Operand input;
-    Operand filter;
-    Operand output;
+    Operand input = {};
+    Operand filter = {};
+    Operand output = {};
     double alpha = 1;
     double beta = 0;
     /// Forward: one value an output channel.

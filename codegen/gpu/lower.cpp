@@ -21,12 +21,16 @@ void lower_reduction(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
 }  // namespace
 
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
+    std::optional<LibraryCall> call;
+    if (splitting == Splitting::allowed) call = recognise(kernel);
+    const std::size_t first = builder.plan().steps.size();
     merge_axes(kernel);
     if (points(kernel.free) == 0) return;
     if (kernel.body)
         lower_reduction(std::move(kernel), builder, splitting);
     else if (!lower_transposed(kernel, builder))
         lower_pointwise(std::move(kernel), builder);
+    if (call) builder.add_library_call(std::move(*call), first);
 }
 
 }  // namespace ricci::codegen::gpu
