@@ -2,10 +2,13 @@
 //
 // An entry, all numbers little-endian and 64 bits wide:
 //   magic | digest of the rest (2) | length of the key | key | format | number of symbols |
-//   for each symbol its length and text | length of the code | code
+//   for each symbol its length and text | number of parts | for each part its two ends |
+//   number of resources | for each its four numbers | length of the log | log |
+//   length of the code | code
 #include "runtime/disk_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -31,7 +34,7 @@ namespace {
 
 using codegen::Image;
 
-constexpr std::string_view magic = "RICCI-K1";
+constexpr std::string_view magic = "RICCI-K2";
 constexpr std::string_view suffix = ".kernel";
 constexpr std::string_view part_suffix = ".part";
 constexpr std::size_t head_bytes = magic.size() + sizeof(Digest);
@@ -97,6 +100,17 @@ std::string encode(const std::string& key, const Image& image) {
     put(body, static_cast<std::uint64_t>(image.format));
     put(body, image.symbols.size());
     for (const std::string& symbol : image.symbols) put(body, symbol);
+    put(body, image.parts.size());
+    for (const Image::Part& part : image.parts) {
+        put(body, part.bytes_end);
+        put(body, part.symbols_end);
+    }
+    put(body, image.resources.size());
+    for (const codegen::KernelResources& used : image.resources)
+        for (const std::int64_t number :
+             {used.registers, used.spill_bytes, used.stack_bytes, used.shared_bytes})
+            put(body, static_cast<std::uint64_t>(number));
+    put(body, image.log);
     put(body,
         std::string_view(reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size()));
     const Digest digest = digest_of(body);
@@ -104,6 +118,33 @@ std::string encode(const std::string& key, const Image& image) {
     put(entry, digest.high);
     put(entry, digest.low);
     return entry + body;
+}
+
+/// Parts, resources and log of an image; false when the entry is not whole.
+bool decode_gpu_fields(Cursor& cursor, Image& image) {
+    const auto parts = cursor.number();
+    for (std::uint64_t i = 0; parts && i < *parts; ++i) {
+        const auto bytes_end = cursor.number();
+        const auto symbols_end = cursor.number();
+        if (!bytes_end || !symbols_end) return false;
+        image.parts.push_back({.bytes_end = *bytes_end, .symbols_end = *symbols_end});
+    }
+    const auto resources = cursor.number();
+    for (std::uint64_t i = 0; resources && i < *resources; ++i) {
+        std::array<std::int64_t, 4> numbers{};
+        for (std::int64_t& number : numbers) {
+            const auto read = cursor.number();
+            if (!read) return false;
+            number = static_cast<std::int64_t>(*read);
+        }
+        image.resources.push_back({.registers = numbers[0],
+                                   .spill_bytes = numbers[1],
+                                   .stack_bytes = numbers[2],
+                                   .shared_bytes = numbers[3]});
+    }
+    const auto log = cursor.text();
+    if (log) image.log = *log;
+    return parts && resources && log;
 }
 
 std::optional<Image> decode(std::string_view entry, const std::string& key) {
@@ -117,13 +158,16 @@ std::optional<Image> decode(std::string_view entry, const std::string& key) {
     if (!stored_key || *stored_key != key) return std::nullopt;
     Image image;
     const auto format_number = cursor.number();
-    if (format_number != static_cast<std::uint64_t>(Image::Format::elf_object)) return std::nullopt;
+    if (!format_number || *format_number > static_cast<std::uint64_t>(Image::Format::ptx))
+        return std::nullopt;
+    image.format = static_cast<Image::Format>(*format_number);
     const auto symbols = cursor.number();
     for (std::uint64_t i = 0; symbols && i < *symbols; ++i) {
         const auto symbol = cursor.text();
         if (!symbol) return std::nullopt;
         image.symbols.emplace_back(*symbol);
     }
+    if (!decode_gpu_fields(cursor, image)) return std::nullopt;
     const auto code = cursor.text();
     if (!code || !cursor.is_at_end()) return std::nullopt;
     const auto* bytes = reinterpret_cast<const std::byte*>(code->data());

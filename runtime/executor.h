@@ -14,19 +14,12 @@
 #include "runtime/array.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/parallel.h"
+#include "runtime/slots.h"
 
 namespace ricci::runtime {
 
 /// The machine that programs of this process are compiled for.
 [[nodiscard]] const Target& target();
-
-/// Where the temporaries of a plan stand in one block of memory.
-struct ScratchLayout {
-    std::vector<std::int64_t> offsets;  ///< bytes, one for each buffer; -1 for tensors
-    std::int64_t size_bytes = 0;
-};
-/// Temporaries that are never alive at the same step may share memory. Offsets are multiples of 64.
-[[nodiscard]] ScratchLayout lay_out_scratch(const codegen::Plan& plan);
 
 /// A compiled bound program. Immutable: it may be run by several threads at once.
 class Executable {
@@ -46,12 +39,6 @@ class Executable {
     [[nodiscard]] CacheOutcome outcome() const noexcept { return outcome_; }
 
   private:
-    /// What stands behind a buffer of the plan.
-    struct Slot {
-        enum class Kind : std::uint8_t { argument, updated, output, scratch };
-        Kind kind;
-        std::int64_t at;  ///< number of the argument or output, or offset in bytes
-    };
     /// A kernel launch with everything looked up.
     struct Launch {
         TaskFunction function;
@@ -61,22 +48,15 @@ class Executable {
         std::size_t buffer_count;
     };
 
-    void assign_slots();
     void prepare_launches();
 
     BoundProgram program_;
     codegen::Plan plan_;
-    KernelCache::ModulePtr module_;
+    KernelCache<codegen::cpu::Module>::ModulePtr module_;
     CacheOutcome outcome_ = CacheOutcome::compiled;
-    std::vector<Slot> slots_;            ///< one for each buffer of the plan
-    std::vector<int> output_arguments_;  ///< for each output: the argument it updates, or -1
-    std::vector<std::size_t> updated_;   ///< positions of the arguments that are updated
+    Slots slots_;
     std::vector<Launch> launches_;
-    std::vector<std::size_t> launch_buffers_;  ///< positions in `slots_`
-    std::int64_t scratch_bytes_ = 0;
+    std::vector<std::size_t> launch_buffers_;  ///< positions in the slots' buffers
 };
-
-/// The version whose storage a tensor continues: an argument, or the first version made.
-[[nodiscard]] TensorId storage_root(const BoundProgram& program, TensorId tensor);
 
 }  // namespace ricci::runtime

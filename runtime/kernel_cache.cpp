@@ -63,7 +63,7 @@ int visit_binary(dl_phdr_info* binary, std::size_t, void* search_pointer) {
     return 1;
 }
 
-std::unique_ptr<DiskCache> make_disk_cache() {
+std::shared_ptr<DiskCache> make_disk_cache() {
     const auto directory = env::cache_directory();
     if (!directory) return nullptr;
     if (build_identity().empty()) {
@@ -72,7 +72,7 @@ std::unique_ptr<DiskCache> make_disk_cache() {
                     "(-Wl,--build-id)");
         return nullptr;
     }
-    return std::make_unique<DiskCache>(*directory, env::cache_size_bytes());
+    return std::make_shared<DiskCache>(*directory, env::cache_size_bytes());
 }
 
 }  // namespace
@@ -86,9 +86,10 @@ std::string_view name(CacheOutcome outcome) noexcept {
     return {};
 }
 
-KernelCache::KernelCache(std::unique_ptr<DiskCache> disk) : disk_(std::move(disk)) {}
+ModuleCache::ModuleCache(std::shared_ptr<DiskCache> disk, Load load)
+    : disk_(std::move(disk)), load_(std::move(load)) {}
 
-KernelCache::ModulePtr KernelCache::find_in_memory(const Digest& digest, const std::string& key) {
+ModuleCache::ModulePtr ModuleCache::find_in_memory(const Digest& digest, const std::string& key) {
     const std::lock_guard lock(mutex_);
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
         if (entry->digest != digest || entry->key != key) continue;
@@ -98,26 +99,26 @@ KernelCache::ModulePtr KernelCache::find_in_memory(const Digest& digest, const s
     return nullptr;
 }
 
-KernelCache::ModulePtr KernelCache::find_on_disk(const std::string& key) const {
+ModuleCache::ModulePtr ModuleCache::find_on_disk(const std::string& key) const {
     if (!disk_) return nullptr;
     const auto image = disk_->load(key);
     if (!image) return nullptr;
     try {
-        return std::make_shared<const codegen::cpu::Module>(*image);
+        return load_(*image);
     } catch (const Error& error) {
         log_format(LogLevel::warn, "a kernel from disk cannot be loaded: {}", error.what());
         return nullptr;
     }
 }
 
-KernelCache::Found KernelCache::find(const std::string& key,
+ModuleCache::Found ModuleCache::find(const std::string& key,
                                      const std::function<codegen::Image()>& compile) {
     const Digest digest = digest_of(key);
     if (auto module = find_in_memory(digest, key)) return {module, CacheOutcome::memory};
     Found found{find_on_disk(key), CacheOutcome::disk};
     if (!found.module) {
         const codegen::Image image = compile();
-        found = {std::make_shared<const codegen::cpu::Module>(image), CacheOutcome::compiled};
+        found = {load_(image), CacheOutcome::compiled};
         if (disk_) disk_->store(key, image);
     }
     const std::lock_guard lock(mutex_);
@@ -126,14 +127,19 @@ KernelCache::Found KernelCache::find(const std::string& key,
     return found;
 }
 
-void KernelCache::clear_memory() {
+void ModuleCache::clear_memory() {
     const std::lock_guard lock(mutex_);
     entries_.clear();
 }
 
-KernelCache& kernel_cache() {
-    static KernelCache cache(make_disk_cache());
+KernelCache<codegen::cpu::Module>& kernel_cache() {
+    static KernelCache<codegen::cpu::Module> cache(process_disk_cache());
     return cache;
+}
+
+const std::shared_ptr<DiskCache>& process_disk_cache() {
+    static const std::shared_ptr<DiskCache> disk = make_disk_cache();
+    return disk;
 }
 
 const std::string& build_identity() {

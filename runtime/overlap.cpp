@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "dsl/walk.h"
-#include "runtime/executor.h"
+#include "runtime/slots.h"
 
 namespace ricci::runtime {
 namespace {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "base/env.h"
 #include "base/text.h"
+#include "runtime/cuda/gpu.h"
 #include "runtime/pool.h"
 
 namespace ricci {
@@ -23,6 +25,10 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::size_t max_events = 1'000'000;
+// Beyond this many, those that are known by now are taken in.
+constexpr std::size_t max_late = 256;
+// In traces: work beside the program has a line of its own.
+constexpr std::uint64_t late_thread = 1'000'000;
 
 struct Section {
     std::string name;
@@ -55,6 +61,13 @@ struct OpenSection {
     std::string name;
     Clock::time_point begin;
     std::uint64_t allocated_bytes;
+};
+
+/// A section whose time is not known yet, by its path of names.
+struct LateSection {
+    std::vector<std::string> path;
+    std::unique_ptr<runtime::LateTime> time;
+    Clock::time_point started;
 };
 
 std::vector<OpenSection>& open_sections() {
@@ -124,22 +137,47 @@ class Registry {
         if (is_tracing && events_.size() < max_events)
             events_.push_back({&section->name, thread_number(), begin, end - begin});
     }
+    void add_late(std::vector<std::string> path, std::unique_ptr<runtime::LateTime> time) {
+        const std::lock_guard lock(mutex_);
+        late_.push_back({std::move(path), std::move(time), Clock::now()});
+        if (late_.size() > max_late) settle(false);
+    }
     void reset() {
         const std::lock_guard lock(mutex_);
         events_.clear();
+        late_.clear();
         root_ = std::make_unique<Section>();
         begin_ = Clock::now();
     }
-    [[nodiscard]] std::string table() const;
-    [[nodiscard]] std::string trace() const;
+    [[nodiscard]] std::string table();
+    [[nodiscard]] std::string trace();
 
     std::atomic<bool> is_on = false;
     std::atomic<bool> is_tracing = false;
 
   private:
-    mutable std::mutex mutex_;
+    /// Takes in the times that are known by now, the first ones first; with `waits`, all.
+    void settle(bool waits) {
+        for (; !late_.empty(); late_.pop_front()) {
+            const LateSection& late = late_.front();
+            double seconds = 0;
+            const auto state = late.time->measure(waits, seconds);
+            if (state == runtime::LateTime::State::under_way) return;
+            if (state == runtime::LateTime::State::lost) continue;
+            Section* section = root_.get();
+            for (const std::string& name : late.path) section = &section->child(name);
+            ++section->calls;
+            const auto time = std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
+            section->time += time;
+            if (is_tracing && events_.size() < max_events)
+                events_.push_back({&section->name, late_thread, late.started, time});
+        }
+    }
+
+    std::mutex mutex_;
     std::unique_ptr<Section> root_ = std::make_unique<Section>();
     std::vector<Event> events_;
+    std::deque<LateSection> late_;
     Clock::time_point begin_ = Clock::now();
     bool is_printed_at_end_ = false;
 };
@@ -176,8 +214,9 @@ void collect_rows(const Section& parent, std::size_t depth, std::vector<Row>& ro
     }
 }
 
-std::string Registry::table() const {
+std::string Registry::table() {
     const std::lock_guard lock(mutex_);
+    settle(true);
     const double total = Seconds(Clock::now() - begin_).count();
     std::vector<Row> rows;
     collect_rows(*root_, 0, rows);
@@ -195,8 +234,9 @@ std::string Registry::table() const {
     return out;
 }
 
-std::string Registry::trace() const {
+std::string Registry::trace() {
     const std::lock_guard lock(mutex_);
+    settle(true);
     std::vector<std::string> items;
     for (const Event& event : events_) {
         items.push_back(
@@ -207,7 +247,10 @@ std::string Registry::trace() const {
     return format("{{\"traceEvents\":[\n{}\n]}}\n", join(items, ",\n"));
 }
 
-std::uint64_t allocated_bytes() { return runtime::host_pool().use().total_bytes; }
+std::uint64_t allocated_bytes() {
+    const auto gpu = cuda::Gpu::if_open();
+    return runtime::host_pool().use().total_bytes + (gpu ? gpu->memory().use().total_bytes : 0);
+}
 
 }  // namespace
 
@@ -217,6 +260,21 @@ void set_tracing(bool is_on) { registry().is_tracing = is_on; }
 void reset_timer() { registry().reset(); }
 std::string timer_table() { return registry().table(); }
 std::string timer_trace() { return registry().trace(); }
+
+namespace runtime {
+
+void add_late_section(std::string_view name, std::unique_ptr<LateTime> time) noexcept {
+    try {
+        std::vector<std::string> path;
+        for (const OpenSection& open : open_sections()) path.push_back(open.name);
+        path.emplace_back(name);
+        registry().add_late(std::move(path), std::move(time));
+    } catch (const std::bad_alloc&) {
+        // A measurement is lost; the program that is measured goes on.
+    }
+}
+
+}  // namespace runtime
 
 void TimerSection::open(std::string_view name) {
     open_sections().push_back({std::string(name), Clock::now(), allocated_bytes()});

@@ -1,6 +1,8 @@
 // runtime/timer.h – where the time goes: nested sections, a table, a trace
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -30,7 +32,8 @@ void reset_timer();
 [[nodiscard]] std::string timer_trace();
 
 /// A section that lasts as long as the object, inside the section that this thread has open. Ricci
-/// opens one for each call of a function (its name), for `forward`, `backward` and `compile`.
+/// opens one for each call of a function (its name), for `forward`, `backward` and `compile`; on a
+/// GPU `kernels`, `copy to GPU` and `copy from GPU` stand inside, with the GPU's own times.
 class TimerSection {
   public:
     explicit TimerSection(std::string_view name) {
@@ -49,4 +52,19 @@ class TimerSection {
     bool is_open_ = false;
 };
 
+namespace runtime {
+
+/// A time that is known later: of work that goes on beside the program, as on a GPU.
+class LateTime {
+  public:
+    enum class State : std::uint8_t { under_way, known, lost };
+    virtual ~LateTime() = default;
+    /// The time, when it is known; with `waits` it is known or lost.
+    virtual State measure(bool waits, double& seconds) = 0;
+};
+/// A section of that time inside the one that this thread has open. It may be longer than that one,
+/// which ends when the work has been started.
+void add_late_section(std::string_view name, std::unique_ptr<LateTime> time) noexcept;
+
+}  // namespace runtime
 }  // namespace ricci

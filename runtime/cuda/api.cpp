@@ -1,6 +1,7 @@
 // runtime/cuda/api.cpp – opening the driver and NVRTC, and putting others in their place
 #include "runtime/cuda/api.h"
 
+#include <atomic>
 #include <optional>
 
 #include "base/error.h"
@@ -32,6 +33,9 @@ Opened<Driver>& opened_driver() {
     static Opened<Driver> opened;
     return opened;
 }
+
+/// A test's driver stands there and is not initialised yet.
+std::atomic<bool> is_replacement_new = false;
 
 Opened<Nvrtc>& opened_nvrtc() {
     static Opened<Nvrtc> opened;
@@ -91,7 +95,14 @@ void open_nvrtc(std::optional<Nvrtc>& table, std::string& path) {
 
 }  // namespace
 
-const Driver& driver() { return opened_driver().get(open_driver); }
+const Driver& driver() {
+    const Driver& table = opened_driver().get(open_driver);
+    if (is_replacement_new.load()) {
+        initialise(table, "replacement");
+        is_replacement_new = false;
+    }
+    return table;
+}
 const Nvrtc& nvrtc() { return opened_nvrtc().get(open_nvrtc); }
 
 LibraryState driver_state() {
@@ -115,12 +126,14 @@ LibraryState nvrtc_state() {
 ReplacedLibraries::ReplacedLibraries(const Driver* driver, const Nvrtc* nvrtc) {
     Gpu::close_current();
     opened_driver().replace(driver);
+    is_replacement_new = driver != nullptr;
     opened_nvrtc().replace(nvrtc);
 }
 
 ReplacedLibraries::~ReplacedLibraries() {
     Gpu::close_current();
     opened_driver().replace(nullptr);
+    is_replacement_new = false;
     opened_nvrtc().replace(nullptr);
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/cuda/error.h"
+#include "runtime/cuda/module.h"
 
 namespace ricci::cuda {
 namespace {
@@ -91,6 +92,7 @@ void Gpu::close_current() noexcept {
     current.gpu.reset();
 }
 
+// The cache's modules hold the GPU, and are let go of by `close`.
 Gpu::Gpu()
     : driver_(cuda::driver()),
       small_uploads_(driver_, small_staging_bytes),
@@ -100,6 +102,10 @@ Gpu::Gpu()
         open_device();
         open_streams();
         memory_ = Memory::make(driver_, *this);
+        kernels_ = std::make_unique<runtime::KernelCache<Module>>(
+            runtime::process_disk_cache(), [this](const codegen::Image& image) {
+                return std::make_shared<const Module>(shared_from_this(), image);
+            });
     } catch (...) {
         close();
         throw;
@@ -148,6 +154,7 @@ void Gpu::open_streams() {
 }
 
 void Gpu::close() noexcept {
+    if (kernels_) kernels_->clear_memory();
     if (std::exchange(is_closed_, true) || handle_ == nullptr) return;
     if (try_make_current()) {
         for (const Stream stream : {compute_, copy_, capture_})
@@ -286,6 +293,13 @@ Graph Gpu::end_capture(Capture& capture) {
     capture.lock.unlock();
     check(result, "ending a capture of launches");
     return graph;
+}
+
+void Gpu::discard_capture(Capture& capture) noexcept {
+    Graph graph = nullptr;
+    const Result result = driver_.cuStreamEndCapture(capture.stream, &graph);
+    if (result == success && graph != nullptr) (void)driver_.cuGraphDestroy(graph);
+    capture.lock.unlock();
 }
 
 }  // namespace ricci::cuda

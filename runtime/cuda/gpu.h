@@ -12,12 +12,15 @@
 #include "runtime/cuda/api.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/staging.h"
+#include "runtime/kernel_cache.h"
 
 namespace ricci::cuda {
 
+class Module;
+
 /// A GPU in use: the first that the driver lists. Kernels run on one stream, in order; large
 /// copies on another. Thread-safe. Whoever holds something of the device holds its context.
-class Gpu {
+class Gpu : public std::enable_shared_from_this<Gpu> {
   public:
     /// The context of this process, opened by the first call. Throws: `device`.
     [[nodiscard]] static std::shared_ptr<Gpu> current();
@@ -46,6 +49,8 @@ class Gpu {
     [[nodiscard]] Stream compute_stream() const noexcept { return compute_; }
     [[nodiscard]] BlockPtr allocate(std::size_t size_bytes);  ///< for the compute stream
     [[nodiscard]] Memory& memory() noexcept { return *memory_; }
+    /// The kernels that were compiled for this GPU.
+    [[nodiscard]] runtime::KernelCache<Module>& kernels() noexcept { return *kernels_; }
 
     /// New memory with a copy of the bytes, which work enqueued from now on sees; the host's may
     /// change as soon as this returns. Throws: `device`.
@@ -73,6 +78,7 @@ class Gpu {
     [[nodiscard]] Capture begin_capture();
     /// What was captured. Throws: `device`.
     [[nodiscard]] Graph end_capture(Capture& capture);
+    void discard_capture(Capture& capture) noexcept;
 
   private:
     Gpu();
@@ -93,6 +99,7 @@ class Gpu {
     Stream copy_ = nullptr;
     Stream capture_ = nullptr;
     std::shared_ptr<Memory> memory_;
+    std::unique_ptr<runtime::KernelCache<Module>> kernels_;
     // Few bytes go with the kernels; many beside them.
     Staging small_uploads_, large_uploads_, downloads_;
     std::mutex order_mutex_;

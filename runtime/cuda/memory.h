@@ -56,7 +56,7 @@ class Memory : public std::enable_shared_from_this<Memory> {
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
-    /// Uninitialised, aligned to 512 bytes; at least a byte. When the device has none left, all
+    /// Uninitialised, aligned to 256 bytes; at least a byte. When the device has none left, all
     /// that is kept is given back to it and it is asked again.
     /// Throws: `device` for lack of memory.
     [[nodiscard]] BlockPtr allocate(std::size_t size_bytes, Stream stream);

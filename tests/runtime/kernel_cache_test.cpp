@@ -12,6 +12,8 @@
 namespace ricci::runtime {
 namespace {
 
+using Cache = KernelCache<codegen::cpu::Module>;
+
 /// The code of `y[i] := 2*x[i]` for four elements, and how often it was asked for.
 struct Compiler {
     int calls = 0;
@@ -27,28 +29,26 @@ struct Compiler {
     }
 };
 
-std::unique_ptr<DiskCache> disk_in(const tests::TemporaryFolder& folder) {
-    return std::make_unique<DiskCache>(folder.path().string(), 1 << 20);
+std::shared_ptr<DiskCache> disk_in(const tests::TemporaryFolder& folder) {
+    return std::make_shared<DiskCache>(folder.path().string(), 1 << 20);
 }
 
 TEST_CASE("a module is compiled once, then found in memory, then on disk") {
     const tests::TemporaryFolder folder;
-    KernelCache cache(disk_in(folder));
+    Cache cache(disk_in(folder));
     Compiler compiler;
-    const auto find = [&](KernelCache& in) {
-        return in.find("key", [&] { return compiler(); }).outcome;
-    };
+    const auto find = [&](Cache& in) { return in.find("key", [&] { return compiler(); }).outcome; };
     CHECK(find(cache) == CacheOutcome::compiled);
     CHECK(find(cache) == CacheOutcome::memory);
     cache.clear_memory();
     CHECK(find(cache) == CacheOutcome::disk);
-    KernelCache other(disk_in(folder));
+    Cache other(disk_in(folder));
     CHECK(find(other) == CacheOutcome::disk);
     CHECK(compiler.calls == 1);
 }
 
 TEST_CASE("without a disk everything is compiled anew") {
-    KernelCache cache(nullptr);
+    Cache cache(nullptr);
     Compiler compiler;
     const auto find = [&] { return cache.find("key", [&] { return compiler(); }).outcome; };
     CHECK(find() == CacheOutcome::compiled);
@@ -58,7 +58,7 @@ TEST_CASE("without a disk everything is compiled anew") {
 }
 
 TEST_CASE("another key is another module") {
-    KernelCache cache(nullptr);
+    Cache cache(nullptr);
     Compiler compiler;
     const auto find = [&](const std::string& key) {
         return cache.find(key, [&] { return compiler(); });
