@@ -19,7 +19,8 @@ using rc_u32 = unsigned int;
 using rc_u64 = unsigned long long;
 
 #define RC_INLINE __device__ __forceinline__
-#define RC_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+// One block on a multiprocessor is enough: otherwise ptxas spills registers to have more.
+#define RC_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
 #define RC_ENTRY(name)
 #define RC_IN(T) const T* __restrict__
 #define RC_OUT(T) T* __restrict__
@@ -69,21 +70,6 @@ template <class T> RC_INLINE T rc_shuffle_xor(T value, int mask) {
 // Neighbouring elements, accessed at once: the first one's address is a multiple of their size.
 template <class T, int N> struct alignas(sizeof(T) * N) rc_vec { T v[N]; };
 
-template <int N, class T, class I> RC_INLINE rc_vec<T, N> rc_load(const T* p, I i) {
-    return *reinterpret_cast<const rc_vec<T, N>*>(p + i);
-}
-template <int N, class T, class I> RC_INLINE void rc_store(T* p, I i, rc_vec<T, N> value) {
-    *reinterpret_cast<rc_vec<T, N>*>(p + i) = value;
-}
-#define rc_load2(p, i) rc_load<2>(p, i)
-#define rc_load4(p, i) rc_load<4>(p, i)
-#define rc_load8(p, i) rc_load<8>(p, i)
-#define rc_load16(p, i) rc_load<16>(p, i)
-#define rc_store2(p, i, value) rc_store<2>(p, i, value)
-#define rc_store4(p, i, value) rc_store<4>(p, i, value)
-#define rc_store8(p, i, value) rc_store<8>(p, i, value)
-#define rc_store16(p, i, value) rc_store<16>(p, i, value)
-
 // Stores of what is not read again soon.
 template <int Bytes> struct rc_word;
 template <> struct rc_word<1> { using type = unsigned char; };
@@ -91,22 +77,31 @@ template <> struct rc_word<2> { using type = unsigned short; };
 template <> struct rc_word<4> { using type = unsigned int; };
 template <> struct rc_word<8> { using type = uint2; };
 template <> struct rc_word<16> { using type = uint4; };
-template <class To, class From> RC_INLINE To rc_bits(const From& from) {
-    To to;
-    __builtin_memcpy(&to, &from, sizeof(To));
-    return to;
-}
-template <int N, class T, class I> RC_INLINE void rc_store_streaming(T* p, I i, rc_vec<T, N> value) {
-    using Word = typename rc_word<sizeof(value)>::type;
-    __stcs(reinterpret_cast<Word*>(p + i), rc_bits<Word>(value));
+template <class T, class V> RC_INLINE void rc_stream(T* p, V value) {
+    using Word = typename rc_word<sizeof(V)>::type;
+    Word word;
+    __builtin_memcpy(&word, &value, sizeof(V));
+    __stcs(reinterpret_cast<Word*>(p), word);
 }
 template <class T, class I, class V> RC_INLINE void rc_store_stream(T* p, I i, V value) {
-    rc_store_streaming<1>(p, i, rc_vec<T, 1>{{T(value)}});
+    rc_stream(p + i, T(value));
 }
-#define rc_store2_stream(p, i, value) rc_store_streaming<2>(p, i, value)
-#define rc_store4_stream(p, i, value) rc_store_streaming<4>(p, i, value)
-#define rc_store8_stream(p, i, value) rc_store_streaming<8>(p, i, value)
-#define rc_store16_stream(p, i, value) rc_store_streaming<16>(p, i, value)
+#define RC_NEIGHBOURS(N)                                                                           \
+    template <class T, class I> RC_INLINE rc_vec<T, N> rc_load##N(const T* p, I i) {               \
+        return *reinterpret_cast<const rc_vec<T, N>*>(p + i);                                      \
+    }                                                                                              \
+    template <class T, class I> RC_INLINE void rc_store##N(T* p, I i, rc_vec<T, N> value) {        \
+        *reinterpret_cast<rc_vec<T, N>*>(p + i) = value;                                           \
+    }                                                                                              \
+    template <class T, class I> RC_INLINE void rc_store##N##_stream(T* p, I i, rc_vec<T, N> value) \
+    {                                                                                              \
+        rc_stream(p + i, value);                                                                   \
+    }
+RC_NEIGHBOURS(2)
+RC_NEIGHBOURS(4)
+RC_NEIGHBOURS(8)
+RC_NEIGHBOURS(16)
+#undef RC_NEIGHBOURS
 
 // N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting.
 template <int N, class T, class I, class J>
