@@ -149,8 +149,8 @@ class ConvolutionText {
         if (!is_depthwise) {
             const std::int64_t in = random_.number(1, most);
             const std::int64_t out = random_.number(1, most);
-            for (std::vector<Dimension>* array : {&x_, &w_}) add(*array, "c", in);
             for (std::vector<Dimension>* array : {&w_, &output_}) add(*array, "o", out);
+            for (std::vector<Dimension>* array : {&x_, &w_}) add(*array, "c", in);
             reduced_.emplace_back("c");
         }
         for (std::int64_t d = 0; d < rank; ++d) add_spatial(std::size_t(d), rank == 3);
@@ -213,8 +213,9 @@ class ConvolutionText {
                 random_.shuffle(*array);
                 continue;
             }
-            std::stable_partition(array->begin(), array->end(), [](const Dimension& dimension) {
-                return dimension.at != "c" && dimension.at != "g";
+            std::stable_partition(array->begin(), array->end(), [&](const Dimension& dimension) {
+                if (array == &w_) return dimension.at != "c";
+                return dimension.at != "c" && dimension.at != "g" && dimension.at != "o";
             });
         }
     }
