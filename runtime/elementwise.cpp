@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "runtime/element.h"
+#include "runtime/function.h"
 #include "runtime/strided.h"
 
 namespace ricci::runtime {
@@ -34,6 +35,11 @@ Array sum(const Array& a, const Array& b) {
         throw Error(
             {.kind = ErrorKind::type,
              .message = format("arrays of {} and {} are added", name(a.dtype()), name(b.dtype()))});
+    }
+    if (a.device() == Device::cuda || b.device() == Device::cuda) {
+        static const Function add = compile("z[i] := x[i] + y[i]", "sum", Device::cuda);
+        const Shape flat = {a.size()};
+        return add(a.contiguous().reshape(flat), b.contiguous().reshape(flat)).reshape(a.shape());
     }
     Array result(a.dtype(), a.shape());
     const Array left = a.contiguous();

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "dsl/canonical.h"
 #include "dsl/parser.h"
+#include "runtime/cuda/executor.h"
 #include "runtime/elementwise.h"
 #include "runtime/function_state.h"
 #include "runtime/overlap.h"
@@ -57,8 +58,9 @@ std::vector<Array> Specialisation::run(std::span<const Array* const> given) cons
         for (const std::size_t i : inputs) selected.push_back(given[i]);
         given = selected;
     }
-    std::vector<Array> bound =
-        executable ? executable->run(given) : run_reference(*reference, given);
+    std::vector<Array> bound = executable ? executable->run(given)
+                               : on_gpu   ? on_gpu->run(given)
+                                          : run_reference(*reference, given);
     if (bound.size() == 1 && results.size() == 1) return bound;
     std::vector<Array> asked;
     asked.reserve(results.size());
@@ -66,17 +68,23 @@ std::vector<Array> Specialisation::run(std::span<const Array* const> given) cons
     return asked;
 }
 
+std::string Specialisation::extent() const {
+    if (executable) return plural(executable->plan().steps.size(), "kernel");
+    if (on_gpu) return plural(on_gpu->launch_count(), "kernel");
+    return "evaluated";
+}
+
+bool Specialisation::is_lost() const noexcept { return on_gpu && on_gpu->is_lost(); }
+
 Function::State::State(Program source, std::string function_name, Device where,
                        std::shared_ptr<std::mutex> shared_mutex)
     : program(std::move(source)),
       name(std::move(function_name)),
       device(where),
       compiling(std::move(shared_mutex)) {
-    if (device == Device::cuda) {
-        throw Error({.kind = ErrorKind::device,
-                     .message = "the device `cuda` is not supported yet",
-                     .hint = "cpu, or reference"});
-    }
+    // A device that is not there is said here, not at the first call.
+    if (device == Device::cuda) (void)cuda::Gpu::current();
+    if (device == Device::cpu) (void)runtime::target();
     const std::lock_guard lock(*compiling);
     canonical = canonicalise(program);
     if (name.empty()) name = result_name();
@@ -106,7 +114,7 @@ bool Function::State::fits(const Specialisation& entry, std::span<const Array* c
             return false;
         if (is_structural[i] && spec.value != runtime::number_of(array)) return false;
     }
-    return entry.outputs == outputs;
+    return entry.outputs == outputs && !entry.is_lost();
 }
 
 std::shared_ptr<const Specialisation> Function::State::find_entry(
@@ -160,10 +168,15 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
     BoundProgram bound = ricci::bind(canonical, signature, bound_outputs);
     for (const TensorId id : bound.arguments)
         entry.inputs.push_back(position_of(bound.at(id).name));
-    if (device == Device::reference)
-        entry.reference = std::move(bound);
-    else
-        entry.executable.emplace(std::move(bound), name, runtime::target());
+    switch (device) {
+        case Device::cpu:
+            entry.executable.emplace(std::move(bound), name, runtime::target());
+            break;
+        case Device::cuda:
+            entry.on_gpu = std::make_shared<const cuda::Executable>(std::move(bound), name);
+            break;
+        case Device::reference: entry.reference = std::move(bound); break;
+    }
     return entry;
 }
 
@@ -174,11 +187,10 @@ std::vector<Array> Function::State::run(std::span<const Array* const> arguments,
     if (!is_logged(LogLevel::info)) return entry->run(arguments);
     const auto begin = std::chrono::steady_clock::now();
     std::vector<Array> results = entry->run(arguments);
+    synchronize(device);
     const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
     log_format(LogLevel::info, "launch {} {} {} {:.1f} us", ricci::name(device), name,
-               entry->executable ? plural(entry->executable->plan().steps.size(), "kernel")
-                                 : std::string("evaluated"),
-               time.count());
+               entry->extent(), time.count());
     return results;
 }
 

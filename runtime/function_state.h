@@ -14,6 +14,10 @@
 #include "runtime/executor.h"
 #include "runtime/function.h"
 
+namespace ricci::cuda {
+class Executable;
+}  // namespace ricci::cuda
+
 namespace ricci {
 
 /// A program compiled for one set of types, shapes, strides and structural values.
@@ -22,11 +26,16 @@ struct Specialisation {
     std::vector<std::string> outputs;     ///< asked for; empty: the result
     std::vector<std::size_t> results;     ///< of the bound outputs: those asked for
     std::vector<std::size_t> inputs;  ///< of the program's arguments: those of the bound program
-    std::optional<runtime::Executable> executable;  ///< on the CPU
-    std::optional<BoundProgram> reference;          ///< on the reference device
+    std::optional<runtime::Executable> executable;   ///< on the CPU
+    std::shared_ptr<const cuda::Executable> on_gpu;  ///< on a GPU
+    std::optional<BoundProgram> reference;           ///< on the reference device
 
     /// The asked outputs for these arguments, which must fit.
     [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
+    /// `3 kernels`, for logs.
+    [[nodiscard]] std::string extent() const;
+    /// Its GPU was given up.
+    [[nodiscard]] bool is_lost() const noexcept;
 };
 
 /// A function cut in two for the tape.

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/cuda/error.h"
+#include "runtime/cuda/library_call.h"
 #include "runtime/cuda/module.h"
 
 namespace ricci::cuda {
@@ -161,6 +162,7 @@ void Gpu::close() noexcept {
             if (stream != nullptr) (void)driver_.cuStreamSynchronize(stream);
         for (const GraphExec graph : graphs_) (void)driver_.cuGraphExecDestroy(graph);
         for (const ModuleHandle module : modules_) (void)driver_.cuModuleUnload(module);
+        release_library_handles();
         if (memory_) memory_->close();
         small_uploads_.close();
         large_uploads_.close();

@@ -9,6 +9,7 @@
 
 #include "runtime/parallel.h"
 #include "tests/support/error_text.h"
+#include "tests/support/set_variable.h"
 
 namespace ricci {
 namespace {
@@ -223,9 +224,10 @@ TEST_CASE("an empty function and a device that is not there are errors") {
     CHECK(error_text([] { (void)Function()(1); }) ==
           "name: an empty function is used\n"
           "  = hint: make it with compile(\"...\")");
+    const tests::SetVariable nowhere("RICCI_CUDA_PATH", "/no/such/directory");
     CHECK(error_text([] { (void)compile("y := x", "", Device::cuda); }) ==
-          "device: the device `cuda` is not supported yet\n"
-          "  = hint: cpu, or reference");
+          "device: the CUDA driver (libcuda.so.1) is not installed\n"
+          "  = hint: install NVIDIA's driver on a machine with a GPU, or run with --device cpu");
 }
 
 TEST_CASE("a function may be called and differentiated from many threads") {

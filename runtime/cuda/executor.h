@@ -1,0 +1,82 @@
+// runtime/cuda/executor.h – plans with kernels loaded on a GPU
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "codegen/plan.h"
+#include "dsl/bound.h"
+#include "runtime/array.h"
+#include "runtime/cuda/graph.h"
+#include "runtime/cuda/library_call.h"
+#include "runtime/cuda/module.h"
+#include "runtime/slots.h"
+
+namespace ricci::cuda {
+
+/// A bound program compiled for the GPU of this process. It may be run by several threads at once.
+class Executable {
+  public:
+    /// Plans, compiles (or finds in the kernel cache) and loads; what libraries are to do is
+    /// prepared. `name` is for dumps and logs.
+    /// Throws: `device` where there is no GPU, where NVRTC is missing, and with
+    /// RICCI_CUDA_LIBRARIES=library when a library cannot do what it should.
+    Executable(BoundProgram program, std::string_view name);
+    ~Executable();
+    Executable(const Executable&) = delete;
+    Executable& operator=(const Executable&) = delete;
+
+    /// Starts a run on arguments in the order of the bound program, which must have its types,
+    /// shapes and strides; gives its outputs, which are on the GPU once the work is done. Data that
+    /// is not on the GPU is brought there. Arguments that the program updates are changed in place.
+    /// Memory is all taken first, and what changes an argument is started whole or not at all, so
+    /// that an error leaves the arguments as they were.
+    /// Throws: `range` when an updated argument overlaps another one, `device`.
+    [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
+
+    [[nodiscard]] const BoundProgram& program() const noexcept { return program_; }
+    [[nodiscard]] const codegen::Plan& plan() const noexcept { return plan_; }
+    [[nodiscard]] runtime::CacheOutcome outcome() const noexcept { return outcome_; }
+    [[nodiscard]] bool is_lost() const noexcept { return gpu_->is_closed(); }
+    /// Kernels and library calls of a run.
+    [[nodiscard]] std::size_t launch_count() const noexcept { return launches_.size(); }
+
+  private:
+    /// A kernel, or a library call that stands for several.
+    struct Launch {
+        FunctionHandle function = nullptr;
+        const PreparedCall* call = nullptr;  ///< instead of a function
+        std::size_t symbol = 0;              ///< in the module, for messages
+        unsigned blocks = 0;
+        unsigned threads = 0;
+        unsigned shared_bytes = 0;
+        std::vector<std::size_t> buffers;  ///< of the plan, in order of the parameters
+        bool is_updating = false;          ///< writes an argument
+    };
+    class Run;
+
+    void prepare_calls();
+    void load();
+    /// Library calls in the place of their steps, kernels for the others. `nests` are those that
+    /// must be compiled.
+    void order_launches(std::vector<std::size_t>& nests);
+    void add_kernel(const codegen::Step& step, std::vector<std::size_t>& nests);
+    [[nodiscard]] bool is_updating(const codegen::Step& step) const;
+
+    std::shared_ptr<Gpu> gpu_;
+    BoundProgram program_;
+    codegen::Plan plan_;
+    runtime::Slots slots_;
+    std::vector<std::unique_ptr<PreparedCall>> calls_;  ///< by library call of the plan, or null
+    std::size_t workspace_bytes_ = 0;                   ///< that the calls share
+    runtime::KernelCache<Module>::ModulePtr module_;
+    runtime::CacheOutcome outcome_ = runtime::CacheOutcome::compiled;
+    std::vector<Launch> launches_;
+    std::unique_ptr<GraphCache> graphs_;
+};
+
+}  // namespace ricci::cuda
