@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "codegen/gpu/lower.h"
 #include "codegen/group.h"
 #include "codegen/kernel.h"
 #include "codegen/lower.h"
@@ -36,8 +37,9 @@ class Planner {
             clear_uncovered(groups_[g]);
             const std::vector<std::size_t> current = places_;
             keep_old_versions(g);
-            lower(make_kernel(program_, groups_[g], builder_.plan(), current), builder_);
+            add(make_kernel(program_, groups_[g], builder_.plan(), current));
         }
+        gpu::lower(std::move(kernels_), builder_);
         return std::move(builder_).finish();
     }
 
@@ -91,6 +93,14 @@ class Planner {
         return used;
     }
 
+    /// On a GPU kernels that follow each other may become one: they are lowered together.
+    void add(Kernel kernel) {
+        if (builder_.target().is_gpu())
+            kernels_.push_back(std::move(kernel));
+        else
+            lower(std::move(kernel), builder_);
+    }
+
     /// A new array that is not named everywhere starts as zeros.
     void clear_uncovered(const Group& group) {
         for (const BoundEquation& write : group.writes) {
@@ -102,7 +112,7 @@ class Planner {
                                    .at = {form(kernel.free[0].var)},
                                    .value = make_number(kernel.nest.at(buffer).dtype, 0),
                                    .combine = std::nullopt}};
-            lower(std::move(kernel), builder_);
+            add(std::move(kernel));
         }
     }
 
@@ -122,7 +132,7 @@ class Planner {
                                    .at = {at},
                                    .value = make_load(kernel.nest, from, {at}),
                                    .combine = std::nullopt}};
-            lower(std::move(kernel), builder_);
+            add(std::move(kernel));
             places_[position(*previous)] = kept;
         }
     }
@@ -154,6 +164,7 @@ class Planner {
     const BoundProgram& program_;
     std::vector<Group> groups_;
     PlanBuilder builder_;
+    std::vector<Kernel> kernels_;      ///< not lowered yet
     std::vector<std::size_t> places_;  ///< the buffer of each tensor at this point of the plan
 };
 

@@ -120,9 +120,13 @@ CheapestOrder cheapest_order(const Kernel& kernel, const std::vector<Touch>& tou
         const std::int64_t widest = vectors == Vectors::none ? 1 : most_lanes;
         for (std::int64_t vector = 1; vector <= widest; vector *= 2) {
             const std::int64_t extent = axes.empty() ? 1 : inner.axes.back().extent;
+            const bool pays = std::ranges::any_of(touches, [&](const Touch& touch) {
+                return !axes.empty() &&
+                       is_vector_access(kernel, touch, inner.axes.back().var, vector);
+            });
             const bool fits = extent % vector == 0 || (vectors == Vectors::with_tail &&
                                                        axes.size() == 1 && extent > vector);
-            if (!fits) break;
+            if (!fits || (vector > 1 && !pays)) break;
             ThreadOrder whole{outside, vector};
             whole.axes.insert(whole.axes.end(), inner.axes.begin(), inner.axes.end());
             const double slots = access_slots(kernel, touches, whole) / double(vector);

@@ -35,8 +35,12 @@ struct ThreadOrder {
 [[nodiscard]] bool is_vector_access(const Kernel& kernel, const Touch& touch, VarId axis,
                                     std::int64_t vector);
 
+/// What a thread costs besides its accesses: its places, its part in the writes.
+inline constexpr double thread_slots = 30;
+
 /// Which vectors come into question: none; those whose length divides the extent of their axis; or
-/// any, where it is the only axis (what is left over goes element by element).
+/// any, where it is the only axis (what is left over goes element by element). Some access has to
+/// become one instruction.
 enum class Vectors : std::uint8_t { none, whole, with_tail };
 
 /// The cheapest order and vector for the accesses: each axis is tried as the fastest, the others

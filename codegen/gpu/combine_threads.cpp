@@ -82,15 +82,15 @@ Combined combine_neighbours(Kernel& kernel, Body& body, const Accumulator& accum
     const Exchange exchange(kernel, block / warp);
     const VarId number = kernel.nest.add(Var{"warp"});
     const VarId lane = kernel.nest.add(Var{"lane"});
-    body.push_back(make_let_var(number, form(thread), warp, 0));
-    body.push_back(make_let_var(lane, form(thread), 1, warp));
+    append(body, split_number(number, lane, form(thread), warp, block));
     append(body, guarded(is_zero(form(lane)), exchange.put(form(number), result)));
     body.push_back({Barrier{}});
     // Each thread takes the part of one of its group's warps, in turn.
     const std::int64_t warps = width / warp;
     const VarId group = kernel.nest.add(Var{"first"});
     const VarId part = kernel.nest.add(Var{"part"});
-    body.push_back(make_let_var(group, form(thread), width, 0));
+    body.push_back(width == block ? make_let_var(group, form(0), 1, 0)
+                                  : make_let_var(group, form(thread), width, 0));
     body.push_back(make_let_var(part, form(thread), 1, warps));
     result = fold(kernel, body, exchange.get(kernel.nest, form(group, warps) + form(part)), warps);
     body.push_back({Barrier{}});
@@ -111,7 +111,8 @@ Body combine_rows(Kernel& kernel, const Accumulator& accumulator, std::int64_t e
     };
     for (std::int64_t half = rows / 2; half > 0; half /= 2) {
         // The upper half hands its results down; those above it are done.
-        const Value is_upper = both(is_below(row, 2 * half), is_below(form(half - 1) - row, 0));
+        const Value below = 2 * half < rows ? is_below(row, 2 * half) : nullptr;
+        const Value is_upper = both(below, is_at_least(row, half));
         append(body, guarded(is_upper, each([&](const AffineForm& offset) {
                                  return exchange.put(place(row - form(half)) + offset,
                                                      in_registers(kernel, accumulator, offset));

@@ -7,12 +7,16 @@
 #include <optional>
 
 #include "codegen/gpu/coalescing.h"
+#include "codegen/gpu/row_chain.h"
 #include "codegen/plan_builder.h"
 
 namespace ricci::codegen::gpu {
 
 /// Whether a long reduction may become two levels: what came from a split is not split again.
 enum class Splitting : std::uint8_t { allowed, done };
+
+/// Lowers the kernels of a plan, in order; chains of rows become one kernel.
+void lower(std::vector<Kernel> kernels, PlanBuilder& builder);
 
 /// Chooses the strategy for a kernel and lowers it; marks what a library can do.
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);
@@ -33,6 +37,10 @@ struct RowShape {
     std::int64_t blocks = 0;
     double slots = 0;  ///< issue slots of a warp for 32 reduced points
 };
+/// How many threads share a result of so many turns, when there are so many results: enough for
+/// each to have some turns, more when multiprocessors would idle.
+[[nodiscard]] std::int64_t threads_of_result(std::int64_t results, std::int64_t turns,
+                                             const Target& target);
 [[nodiscard]] RowShape row_shape(const Kernel& kernel, const Target& target);
 void lower_row_reduction(Kernel kernel, const RowShape& shape, PlanBuilder& builder);
 
@@ -48,6 +56,10 @@ struct ColumnShape {
 };
 [[nodiscard]] ColumnShape column_shape(const Kernel& kernel, const Target& target);
 void lower_strided_reduction(Kernel kernel, const ColumnShape& shape, PlanBuilder& builder);
+
+/// Kernels that pass over the same rows, as one. False, and nothing done, where they do better
+/// apart.
+[[nodiscard]] bool lower_row_chain(RowChain chain, PlanBuilder& builder);
 
 /// Operands of tiles of rows and columns in shared memory, accumulators in registers. False, and
 /// nothing done, when the kernel is no contraction, or too small or thin to gain by it.

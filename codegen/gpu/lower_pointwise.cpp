@@ -1,6 +1,5 @@
 // codegen/gpu/lower_pointwise.cpp – one pass over memory, vectors along the contiguous axis
 #include <algorithm>
-#include <set>
 
 #include "codegen/gpu/lower.h"
 #include "codegen/gpu/threads.h"
@@ -144,24 +143,18 @@ class Pointwise {
 
     /// The loads that move with the threads and need no other load.
     [[nodiscard]] std::vector<Value> staged_loads() const {
-        std::vector<Value> loads;
-        std::vector<Value> pending;
+        std::vector<Value> roots;
         for (const Store& write : kernel_.writes) {
-            pending.push_back(write.value);
-            if (write.at.computed) pending.push_back(write.at.computed);
+            roots.push_back(write.value);
+            roots.push_back(write.at.computed);
         }
-        std::set<const ValueNode*> seen;
-        while (!pending.empty()) {
-            const Value value = pending.back();
-            pending.pop_back();
-            if (!seen.insert(value.get()).second) continue;
-            for (const Value& operand : operands(value)) pending.push_back(operand);
+        std::vector<Value> loads;
+        for (const Value& value : distinct_nodes(roots)) {
             const auto* load = std::get_if<Load>(&value->term);
             if (load == nullptr || load->at.computed || axes_.empty()) continue;
             if (load->at.affine.coefficient(axes_.back().var) == 0) continue;
             loads.push_back(value);
         }
-        std::ranges::reverse(loads);
         return loads;
     }
 

@@ -18,18 +18,6 @@ constexpr std::int64_t longest_of_warp = 1024;
 constexpr double fold_slots = 5;
 constexpr double exchange_slots = 20;
 
-/// How many threads share a result: enough for each to have some vectors, more when there are so
-/// few results that multiprocessors would idle.
-std::int64_t threads_of_result(std::int64_t results, std::int64_t turns, const Target& target) {
-    std::int64_t threads = usual_threads;
-    if (turns <= longest_of_warp / 4)
-        threads = std::clamp(power_of_two_above(ceil_div(turns, 4)),
-                             std::min<std::int64_t>(power_of_two_above(turns), 4), warp);
-    const std::int64_t busy = std::int64_t(target.gpu.multiprocessors) * most_threads;
-    while (threads < most_threads && results * threads < busy && turns >= 2 * threads) threads *= 2;
-    return threads;
-}
-
 class RowReduction {
   public:
     RowReduction(Kernel& kernel, const RowShape& shape, Schedule& schedule)
@@ -46,9 +34,7 @@ class RowReduction {
                 thread_ = thread;
                 lane_ = kernel_.nest.add(Var{"lane"});
                 const VarId group = kernel_.nest.add(Var{"group"});
-                Body body;
-                body.push_back(make_let_var(lane_, form(thread), 1, shape_.threads));
-                body.push_back(make_let_var(group, form(thread), shape_.threads, 0));
+                Body body = split_number(group, lane_, form(thread), shape_.threads, shape_.block);
                 const std::int64_t groups = shape_.block / shape_.threads;
                 const AffineForm result = form(block, groups) + form(group);
                 append(body, name_axes(apart_, result));
@@ -134,6 +120,16 @@ class RowReduction {
 
 }  // namespace
 
+std::int64_t threads_of_result(std::int64_t results, std::int64_t turns, const Target& target) {
+    std::int64_t threads = usual_threads;
+    if (turns <= longest_of_warp / 4)
+        threads = std::clamp(power_of_two_above(ceil_div(turns, 4)),
+                             std::min<std::int64_t>(power_of_two_above(turns), 4), warp);
+    const std::int64_t busy = std::int64_t(target.gpu.multiprocessors) * most_threads;
+    while (threads < most_threads && results * threads < busy && turns >= 2 * threads) threads *= 2;
+    return threads;
+}
+
 RowShape row_shape(const Kernel& kernel, const Target& target) {
     const std::vector<Touch> body = touches_of(kernel, Part::body);
     const std::int64_t results = points(apart_axes(kernel));
@@ -151,16 +147,17 @@ RowShape row_shape(const Kernel& kernel, const Target& target) {
             power_of_two_below(std::max<std::int64_t>(turns / shape.threads, 1)), 1, most);
     shape.blocks = ceil_div(results, shape.block / shape.threads);
 
-    // A fold is done once for a result, by all the threads that share it.
-    const double warps = std::max(1.0, double(shape.threads) / double(warp));
+    // A fold is done once for a result, by all the threads that share it; so is all that a thread
+    // does besides its points.
     double fold = fold_slots * std::log2(double(std::min(shape.threads, warp)));
     if (kernel.is_arg_reduction()) fold *= 3;
     if (shape.threads > warp) fold = 2 * fold + exchange_slots;
-    const double share = double(std::min(shape.threads, warp)) / double(warp);
-    const double idle = double(ceil_div(std::max<std::int64_t>(turns, 1), shape.threads)) *
-                        double(shape.threads) / double(std::max<std::int64_t>(turns, 1));
-    shape.slots = cheapest.slots * idle +
-                  fold * warps * share * double(warp) / double(std::max<std::int64_t>(reduced, 1));
+    const double points_of_thread =
+        double(std::max<std::int64_t>(reduced, 1)) / double(shape.threads);
+    const double turns_of_thread =
+        double(ceil_div(std::max<std::int64_t>(turns, 1), shape.threads));
+    const double idle = turns_of_thread * double(shape.order.vector) / points_of_thread;
+    shape.slots = cheapest.slots * idle + (fold + thread_slots) / points_of_thread;
     return shape;
 }
 

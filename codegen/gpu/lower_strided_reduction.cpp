@@ -31,9 +31,7 @@ class StridedReduction {
             launch(kernel_.nest, shape_.blocks, block_threads, [&](VarId block, VarId thread) {
                 const VarId column = kernel_.nest.add(Var{"column"});
                 row_ = kernel_.nest.add(Var{"row"});
-                Body body;
-                body.push_back(make_let_var(column, form(thread), 1, shape_.columns));
-                body.push_back(make_let_var(row_, form(thread), shape_.columns, 0));
+                Body body = split_number(row_, column, form(thread), shape_.columns, block_threads);
                 const AffineForm item = form(block, shape_.columns) + form(column);
                 append(body, name_axes(axes, item));
                 const Value is_item = items % shape_.columns != 0 ? is_below(item, items) : nullptr;
@@ -150,7 +148,11 @@ ColumnShape column_shape(const Kernel& kernel, const Target& target) {
     for (std::int64_t rows = shape.rows; rows > 1; rows /= 2) steps += 1;
     const double idle =
         double(shape.blocks * shape.columns) / double(std::max<std::int64_t>(items, 1));
-    shape.slots = (cheapest.slots + steps * combine_slots / double(turns)) * idle;
+    const double points_of_thread = double(turns) * double(shape.order.vector);
+    const double rows_idle =
+        double(turns * shape.rows) / double(std::max<std::int64_t>(reduced, 1));
+    shape.slots = cheapest.slots * idle * rows_idle +
+                  (steps * combine_slots + thread_slots) * idle / points_of_thread;
     return shape;
 }
 

@@ -1,6 +1,5 @@
 // codegen/gpu/lower_transposed.cpp – one pass over memory, squares through shared memory
 #include <algorithm>
-#include <set>
 
 #include "codegen/gpu/lower.h"
 #include "codegen/gpu/threads.h"
@@ -27,21 +26,14 @@ struct Squares {
 };
 
 std::vector<Value> all_loads(const Kernel& kernel) {
-    std::vector<Value> found;
-    std::vector<Value> pending;
+    std::vector<Value> roots;
     for (const Store& write : kernel.writes) {
-        pending.push_back(write.value);
-        if (write.at.computed) pending.push_back(write.at.computed);
+        roots.push_back(write.value);
+        roots.push_back(write.at.computed);
     }
-    std::set<const ValueNode*> seen;
-    while (!pending.empty()) {
-        const Value value = pending.back();
-        pending.pop_back();
-        if (!seen.insert(value.get()).second) continue;
-        for (const Value& operand : operands(value)) pending.push_back(operand);
-        if (std::holds_alternative<Load>(value->term)) found.push_back(value);
-    }
-    std::ranges::reverse(found);
+    std::vector<Value> found = distinct_nodes(roots);
+    std::erase_if(found,
+                  [](const Value& value) { return !std::holds_alternative<Load>(value->term); });
     return found;
 }
 
@@ -138,8 +130,7 @@ class Transposed {
                 const VarId fast = kernel_.nest.add(Var{"fast"});
                 const VarId slow = kernel_.nest.add(Var{"slow"});
                 Body body = name_axes(tiles, form(block));
-                body.push_back(make_let_var(fast, form(thread), 1, side));
-                body.push_back(make_let_var(slow, form(thread), side, 0));
+                append(body, split_number(slow, fast, form(thread), side, block_threads));
                 append(body, each_row([&](const AffineForm& row) {
                            return load(form(slow) + row, form(fast));
                        }));

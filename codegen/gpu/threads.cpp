@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 namespace ricci::codegen::gpu {
 
@@ -34,8 +35,21 @@ Body name_axes(const std::vector<Axis>& axes, const AffineForm& number) {
     return names;
 }
 
+Body split_number(VarId high, VarId low, const AffineForm& number, std::int64_t width,
+                  std::int64_t count) {
+    Body body;
+    const bool is_one_row = width >= count;
+    body.push_back(make_let_var(low, number, 1, is_one_row ? 0 : width));
+    body.push_back(is_one_row ? make_let_var(high, form(0), 1, 0)
+                              : make_let_var(high, number, width, 0));
+    return body;
+}
+
 Value is_below(const AffineForm& form, std::int64_t limit) {
     return make_operation(Op::lt, {make_index(form), make_integer(limit)}, DType::boolean);
+}
+Value is_at_least(const AffineForm& form, std::int64_t limit) {
+    return make_operation(Op::ge, {make_index(form), make_integer(limit)}, DType::boolean);
 }
 Value is_zero(const AffineForm& form) {
     return make_operation(Op::eq, {make_index(form), make_integer(0)}, DType::boolean);
@@ -44,6 +58,21 @@ Value both(const Value& a, const Value& b) {
     if (!a) return b;
     if (!b) return a;
     return make_operation(Op::logical_and, {a, b}, DType::boolean);
+}
+
+std::vector<Value> distinct_nodes(const std::vector<Value>& roots) {
+    std::vector<Value> found;
+    std::unordered_set<const ValueNode*> seen;
+    std::vector<Value> pending(roots.rbegin(), roots.rend());
+    while (!pending.empty()) {
+        const Value value = pending.back();
+        pending.pop_back();
+        if (!value || !seen.insert(value.get()).second) continue;
+        found.push_back(value);
+        const std::vector<Value> below = operands(value);
+        pending.insert(pending.end(), below.rbegin(), below.rend());
+    }
+    return found;
 }
 
 namespace {

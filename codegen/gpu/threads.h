@@ -19,8 +19,14 @@ inline constexpr std::int64_t warp = 32;
 /// in [0, points(axes)). Axes of extent 1 are 0.
 [[nodiscard]] Body name_axes(const std::vector<Axis>& axes, const AffineForm& number);
 
-/// `form < limit`, `form == 0`.
+/// LetVars for the place of `number`, which is below `count`, in rows of `width`: `low` in its row,
+/// `high` the row.
+[[nodiscard]] Body split_number(VarId high, VarId low, const AffineForm& number, std::int64_t width,
+                                std::int64_t count);
+
+/// `form < limit`, `form >= limit`, `form == 0`.
 [[nodiscard]] Value is_below(const AffineForm& form, std::int64_t limit);
+[[nodiscard]] Value is_at_least(const AffineForm& form, std::int64_t limit);
 [[nodiscard]] Value is_zero(const AffineForm& form);
 /// Both; an empty one holds always.
 [[nodiscard]] Value both(const Value& a, const Value& b);
@@ -36,6 +42,9 @@ inline constexpr std::int64_t warp = 32;
 /// elements along `lane` is aligned when n divides it.
 [[nodiscard]] std::int64_t known_divisor(const Nest& nest, BufferId buffer,
                                          const AffineForm& address, VarId lane);
+
+/// Every node of the values once, in an order that follows from the values alone.
+[[nodiscard]] std::vector<Value> distinct_nodes(const std::vector<Value>& roots);
 
 /// The axes without those along which writes collide, and those.
 [[nodiscard]] std::vector<Axis> apart_axes(const Kernel& kernel);

@@ -95,6 +95,42 @@ TEST_CASE("long reductions of few results go in two levels on a GPU") {
     CHECK(steps("s := A[i]", {{"A", array({1000})}}) == 1);
 }
 
+TEST_CASE("kernels that pass over the same rows are one kernel on a GPU") {
+    const auto steps = [](const std::string& text, const Signature& signature) {
+        check(text, signature);
+        return codegen::plan(bound(text, signature), example_gpu_target()).steps.size();
+    };
+    const std::string softmax =
+        "S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))";
+    for (const std::int64_t n : {2, 31, 32, 33, 255, 1000, 5000}) {
+        CAPTURE(n);
+        CHECK(steps(softmax, {{"X", array({9, n})}}) == 1);
+        CHECK(steps(softmax, {{"X", array({3, n}, DType::f64)}}) == 1);
+    }
+    CHECK(steps("m[i] := mean[k](X[i,k]); v[i] := mean[k]((X[i,k]-m[i])^2);"
+                "Y[i,j] := (X[i,j]-m[i])*rsqrt(v[i]+0.001)*g[j]+b[j]",
+                {{"X", array({37, 260})}, {"g", array({260})}, {"b", array({260})}}) == 1);
+    CHECK(steps("dX[i,j] := S[i,j]*(dS[i,j] - sum[k](dS[i,k]*S[i,k]))",
+                {{"S", array({5, 300})}, {"dS", array({5, 300})}}) == 1);
+    CHECK(steps("L[a,i] := logsumexp[k](X[a,i,k])", {{"X", array({3, 7, 100})}}) == 1);
+    CHECK(steps("m[n] := mean[c,h](X[n,c,h]); Y[n,c,h] := X[n,c,h] - m[n]",
+                {{"X", array({6, 5, 8})}}) == 1);
+}
+
+TEST_CASE("rows are no chain on a GPU where a kernel needs what another thread wrote") {
+    const auto steps = [](const std::string& text, const Signature& signature) {
+        check(text, signature);
+        return codegen::plan(bound(text, signature), example_gpu_target()).steps.size();
+    };
+    const Signature signature = {{"X", array({20, 20})}};
+    // The result of another row.
+    CHECK(steps("m[i] := max[k](X[i,k]); Y[i,j] := X[i,j] - m[19-i]", signature) == 2);
+    CHECK(steps("m[i] := max[k](X[i,k]); Y[i,j] := X[i,j] - m[j]", signature) == 2);
+    // What a chain stores is read by a kernel after it.
+    CHECK(steps("m[i] := max[k](X[i,k]); Y[i,j] := X[i,j] - m[i]; z[i] := m[19-i]*X[i,0]",
+                signature) == 2);
+}
+
 TEST_CASE("conditions become loop bounds on a GPU") {
     const Signature line = {{"dO", array({100})}, {"F", array({7})}};
     check("dA[t] := sum[k | t-k >= 0 && t-k < size(dO,0)](dO[t-k]*F[k]) where t in 0:106", line);
