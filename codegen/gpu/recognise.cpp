@@ -91,11 +91,16 @@ class Reader {
         return kept;
     }
 
+    [[nodiscard]] ArrayAt array(BufferId buffer, const Address& address) const {
+        return {.place = kernel_.places.at(std::size_t(buffer)),
+                .at = restricted(address.affine),
+                .elements = kernel_.nest.at(buffer).elements};
+    }
     /// The array of a load, if the load has the type of the sum and a place that is affine.
     [[nodiscard]] std::optional<ArrayAt> array(const Value& value) const {
         const auto* load = std::get_if<Load>(&value->term);
         if (load == nullptr || load->at.computed || value->dtype != sum_.dtype) return std::nullopt;
-        return ArrayAt{kernel_.places.at(std::size_t(load->buffer)), restricted(load->at.affine)};
+        return array(load->buffer, load->at);
     }
 
     /// Takes a product of arrays and constants apart.
@@ -154,7 +159,7 @@ class Reader {
     bool read_write() {
         const Store& write = kernel_.writes[0];
         if (write.at.computed || write.value->dtype != sum_.dtype) return false;
-        sum_.result = {kernel_.places.at(std::size_t(write.buffer)), restricted(write.at.affine)};
+        sum_.result = array(write.buffer, write.at);
         Value value = write.value;
         if (std::optional<Value> inner = of_relu(value)) {
             sum_.activation = Activation::relu;

@@ -19,6 +19,7 @@ namespace ricci::codegen::gpu {
 struct ArrayAt {
     std::size_t place = 0;
     AffineForm at = {};
+    std::int64_t elements = 0;  ///< of the whole buffer
 
     bool operator==(const ArrayAt&) const = default;
 };

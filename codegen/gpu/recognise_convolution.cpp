@@ -50,24 +50,24 @@ std::vector<std::int64_t> extents(const Convolution& c, Slot slot) {
     return found;
 }
 
-/// Whether no array has two names for one element, as far as nested strides show.
-bool is_sound(const Convolution& c) {
-    for (const auto& [slot, operand] :
-         {std::pair{x, &c.input}, std::pair{w, &c.filter}, std::pair{y, &c.output}}) {
-        const std::vector<std::int64_t> lengths = extents(c, slot);
-        std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;
-        for (std::size_t d = 0; d < lengths.size(); ++d) {
-            if (lengths[d] < 1 || lengths[d] > greatest_extent) return false;
-            if (lengths[d] > 1) dimensions.emplace_back(operand->strides[d], lengths[d]);
-        }
-        std::sort(dimensions.begin(), dimensions.end());
-        std::int64_t reach = 1;
-        for (const auto& [stride, length] : dimensions) {
-            if (stride < reach) return false;
-            reach += stride * (length - 1);
-        }
+/// Whether the operand's dimensions are nested, each longer than what lies inside it, and whether
+/// all of it lies in an array of so many elements: conditions may have left parts of it unread.
+bool is_sound(const std::vector<std::int64_t>& lengths, const Convolution::Operand& operand,
+              std::int64_t elements) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> dimensions;
+    std::int64_t last = operand.offset;
+    for (std::size_t d = 0; d < lengths.size(); ++d) {
+        if (lengths[d] < 1 || lengths[d] > greatest_extent) return false;
+        if (lengths[d] > 1) dimensions.emplace_back(operand.strides[d], lengths[d]);
+        last += operand.strides[d] * (lengths[d] - 1);
     }
-    return true;
+    std::sort(dimensions.begin(), dimensions.end());
+    std::int64_t inside = 1;
+    for (const auto& [stride, length] : dimensions) {
+        if (stride < inside) return false;
+        inside = stride * length;
+    }
+    return operand.offset >= 0 && last < elements;
 }
 
 /// Whether the array has no smaller strides outside, and is contiguous inside, with its dimensions
@@ -266,7 +266,11 @@ class Matcher {
         c.filter.offset = relation.w.at.constant;
         c.output.offset = relation.y.at.constant;
         if (relation.bias) c.bias->offset = relation.bias->at.constant;
-        return is_sound(c) ? std::optional(std::move(c)) : std::nullopt;
+        if (!is_sound(extents(c, x), c.input, relation.x.elements) ||
+            !is_sound(extents(c, w), c.filter, relation.w.elements) ||
+            !is_sound(extents(c, y), c.output, relation.y.elements))
+            return std::nullopt;
+        return c;
     }
 
     /// Whether the arrays of a pair of bits move with the axis that is no spatial dimension.
@@ -342,11 +346,11 @@ class Matcher {
 
     /// Outermost dimension first.
     static void add_spatial(std::vector<SpatialPart>& parts, Convolution& c) {
-        std::int64_t inside = 1;
-        if (c.in_channels > 1 && c.input.strides[2] == 1) inside = c.in_channels;
-        if (c.groups > 1 && c.input.strides[1] == inside) inside *= c.groups;
         // The elements between are not the result's to write.
-        if (c.direction != Direction::input_gradient) make_contiguous(parts, inside);
+        if (c.direction != Direction::input_gradient)
+            fit_input(parts, {{c.batch, c.input.strides[0]},
+                              {c.groups, c.input.strides[1]},
+                              {c.in_channels, c.input.strides[2]}});
         std::stable_sort(parts.begin(), parts.end(),
                          [](const SpatialPart& a, const SpatialPart& b) {
                              return a.input_stride > b.input_stride;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 
 #include "codegen/nest_build.h"
@@ -267,32 +268,65 @@ std::optional<SpatialPart> spatial_part(Relation& relation, const Pairing& pairi
     return pairing.output ? inner_filter(relation, pairing) : inner_output(relation, pairing);
 }
 
-void make_contiguous(std::vector<SpatialPart>& parts, std::int64_t inside) {
+namespace {
+
+/// Sees the places of x `factor` times as dense.
+void refine(SpatialPart& part, std::int64_t factor) {
+    Convolution::Spatial& dimension = part.dimension;
+    part.input_stride /= factor;
+    dimension.input = (dimension.input - 1) * factor + 1;
+    dimension.padding *= factor;
+    if (dimension.output > 1) dimension.stride *= factor;
+    if (dimension.filter > 1) dimension.dilation *= factor;
+}
+
+/// The factor by which the part fits between what lies inside it, `inside` elements, and the next
+/// stride outside; 1 when none does. A factor of 0 is wished: what makes it dense.
+std::int64_t fitting(const SpatialPart& part, std::int64_t inside, std::int64_t outside,
+                     std::int64_t wished) {
+    const std::int64_t stride = part.input_stride;
+    const auto fits = [&](std::int64_t factor) {
+        return stride % factor == 0 && stride / factor >= inside &&
+               stride * (part.dimension.input - 1) + stride / factor <= outside;
+    };
+    const std::int64_t dense = stride % inside == 0 ? stride / inside : 1;
+    if (wished == 0) wished = dense;
+    if (fits(wished)) return wished;
+    if (fits(1)) return 1;
+    if (fits(dense)) return dense;
+    for (std::int64_t factor = 2; factor <= stride / inside; ++factor)
+        if (fits(factor)) return factor;
+    return 1;
+}
+
+}  // namespace
+
+void fit_input(std::vector<SpatialPart>& parts, const std::vector<Stride>& others) {
     const bool all_single = std::all_of(parts.begin(), parts.end(), [](const SpatialPart& part) {
         return part.dimension.filter == 1;
     });
-    // Places between which other channels lie may be a part of all channels.
-    if (inside > 1 && !all_single) return;
     std::vector<SpatialPart*> inside_out;
     for (SpatialPart& part : parts) inside_out.push_back(&part);
     std::stable_sort(inside_out.begin(), inside_out.end(),
                      [](const SpatialPart* a, const SpatialPart* b) {
                          return a->input_stride < b->input_stride;
                      });
-    if (inside_out.empty() || inside_out[0]->input_stride % inside != 0) return;
-    const std::int64_t factor = inside_out[0]->input_stride / inside;
-    if (factor == 1) return;
-    std::int64_t reach = inside;
-    for (SpatialPart* part : inside_out) {
-        Convolution::Spatial& dimension = part->dimension;
-        if (part->input_stride % factor == 0 && part->input_stride / factor >= reach) {
-            part->input_stride /= factor;
-            dimension.input = (dimension.input - 1) * factor + 1;
-            dimension.padding *= factor;
-            if (dimension.output > 1) dimension.stride *= factor;
-            if (dimension.filter > 1) dimension.dilation *= factor;
-        }
-        reach += part->input_stride * (dimension.input - 1);
+    std::int64_t wished = 1;  // what the dimension inside it has become
+    for (std::size_t i = 0; i < inside_out.size(); ++i) {
+        SpatialPart& part = *inside_out[i];
+        std::int64_t inside = 1;
+        std::int64_t outside = std::numeric_limits<std::int64_t>::max();
+        const auto consider = [&](std::int64_t extent, std::int64_t stride) {
+            if (extent > 1 && stride < part.input_stride)
+                inside = std::max(inside, extent * stride);
+            if (extent > 1 && stride > part.input_stride) outside = std::min(outside, stride);
+        };
+        for (const Stride& other : others) consider(other.extent, other.stride);
+        for (const SpatialPart& other : parts) consider(other.dimension.input, other.input_stride);
+        // Where channels are innermost, what lies between may be other channels.
+        if (i == 0) wished = inside == 1 || all_single ? 0 : 1;
+        wished = fitting(part, inside, outside, wished);
+        refine(part, wished);
     }
 }
 

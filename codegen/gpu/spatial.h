@@ -51,9 +51,14 @@ struct SpatialPart {
 /// Uses up the conditions that bound it and moves the arrays' beginnings to their first place.
 [[nodiscard]] std::optional<SpatialPart> spatial_part(Relation& relation, const Pairing& pairing);
 
-/// Where x is read at every other place or fewer, as by a stride of 2 without any filter, sees the
-/// elements between as part of it: libraries want contiguous arrays. `inside` elements lie side by
-/// side at every place (channels, where they are innermost).
-void make_contiguous(std::vector<SpatialPart>& parts, std::int64_t inside);
+/// An axis of x that is no spatial dimension.
+struct Stride {
+    std::int64_t extent = 1;
+    std::int64_t stride = 0;
+};
+/// x as libraries want it: contiguous, and with no dimension longer than the steps of those outside
+/// it. Where x is read at every other place or fewer, as by a stride of 2 without any filter, the
+/// elements between are part of it: stride, dilation and padding count in them.
+void fit_input(std::vector<SpatialPart>& parts, const std::vector<Stride>& others);
 
 }  // namespace ricci::codegen::gpu

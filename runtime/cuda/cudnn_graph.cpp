@@ -173,13 +173,14 @@ class GraphMaker {
 
     CudnnDescriptor convolution() {
         std::vector<std::int64_t> strides, dilations, before, behind;
+        bool some_flipped = false;
+        bool some_plain = false;
         if (c_.spatial.size() == 1) {
             strides = dilations = {1};
             before = behind = {0};
         }
         for (const Convolution::Spatial& s : c_.spatial) {
-            if (s.is_flipped != c_.spatial[0].is_flipped)
-                refuse("convolution that reads its filter backwards in some dimensions only");
+            if (s.filter > 1) (s.is_flipped ? some_flipped : some_plain) = true;
             strides.push_back(s.stride);
             dilations.push_back(s.dilation);
             before.push_back(s.padding);
@@ -189,13 +190,15 @@ class GraphMaker {
             const bool may_be_equal = s.padding >= least && s.padding < least + s.stride;
             behind.push_back(may_be_equal ? s.padding : std::max<std::int64_t>(least, 0));
         }
+        if (some_flipped && some_plain)
+            refuse("convolution that reads its filter backwards in some dimensions only");
         Descriptor& made = add(CudnnKind::convolution);
         using enum CudnnAttribute;
         made.set(convolution_dimensions, CudnnType::int64,
                  static_cast<std::int64_t>(strides.size()));
         made.set(convolution_type, CudnnType::data_type, type());
         made.set(convolution_mode, CudnnType::convolution_mode,
-                 c_.spatial[0].is_flipped ? cudnn_true_convolution : cudnn_cross_correlation);
+                 some_flipped ? cudnn_true_convolution : cudnn_cross_correlation);
         made.set(convolution_strides, CudnnType::int64, std::span<const std::int64_t>(strides));
         made.set(convolution_dilations, CudnnType::int64, std::span<const std::int64_t>(dilations));
         made.set(convolution_pre_paddings, CudnnType::int64, std::span<const std::int64_t>(before));

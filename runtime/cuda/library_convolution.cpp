@@ -181,20 +181,20 @@ class ConvolutionCall : public PreparedCall {
 
     [[nodiscard]] DevicePointer pointer(GraphTensor tensor,
                                         std::span<const DevicePointer> buffers) const {
-        const auto of = [&](std::size_t place, std::int64_t offset) {
-            return address(buffers, place, convolution_.dtype, offset);
+        const Convolution& c = convolution_;
+        const auto of = [&](const auto& array) {
+            return address(buffers, array.place, c.dtype, array.offset);
         };
         switch (tensor) {
-            case GraphTensor::input: return of(convolution_.input.place, convolution_.input.offset);
-            case GraphTensor::filter:
-                return of(convolution_.filter.place, convolution_.filter.offset);
-            case GraphTensor::bias:   return of(convolution_.bias->place, convolution_.bias->offset);
+            case GraphTensor::input:  return of(c.input);
+            case GraphTensor::filter: return of(c.filter);
+            case GraphTensor::bias:   return of(*c.bias);
             case GraphTensor::output:
             case GraphTensor::before:
             case GraphTensor::sum:
             case GraphTensor::biased: break;
         }
-        return of(convolution_.output.place, convolution_.output.offset);
+        return of(c.output);
     }
 
     [[nodiscard]] Descriptor variant_pack(const Plan& plan, std::span<const DevicePointer> buffers,

@@ -102,7 +102,7 @@ bool has_one_flip(const Convolution& convolution) {
     bool all = true;
     bool none = true;
     for (const Convolution::Spatial& dimension : convolution.spatial)
-        (dimension.is_flipped ? none : all) = false;
+        if (dimension.filter > 1) (dimension.is_flipped ? none : all) = false;
     return all || none;
 }
 

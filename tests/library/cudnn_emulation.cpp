@@ -151,7 +151,7 @@ bool is_tensor(const Object& t) {
     std::int64_t reach = 1;
     for (const auto& [stride, extent] : dimensions) {
         if (stride < reach) return false;
-        reach += stride * (extent - 1);
+        reach = stride * extent;
     }
     return true;
 }

@@ -78,6 +78,13 @@ std::int64_t place(const Convolution::Operand& operand, std::vector<std::int64_t
     return found;
 }
 
+void require_inside(Buffers& buffers, const Convolution::Operand& operand,
+                    std::vector<std::int64_t> lengths) {
+    (void)element(buffers, operand.place, operand.offset);
+    for (std::int64_t& length : lengths) --length;
+    (void)element(buffers, operand.place, place(operand, lengths));
+}
+
 void convolve(const Convolution& c, Buffers& buffers) {
     std::vector<std::int64_t> box = {c.batch, c.groups, c.out_channels, c.in_channels};
     for (const Convolution::Spatial& s : c.spatial) box.push_back(s.output);
@@ -86,6 +93,18 @@ void convolve(const Convolution& c, Buffers& buffers) {
                                          : c.direction == Convolution::Direction::input_gradient
                                              ? c.input
                                              : c.filter;
+    // A library may read all of its operands, padding or not.
+    std::vector<std::int64_t> lengths_x = {c.batch, c.groups, c.in_channels};
+    std::vector<std::int64_t> lengths_w = {c.groups, c.out_channels, c.in_channels};
+    std::vector<std::int64_t> lengths_y = {c.batch, c.groups, c.out_channels};
+    for (const Convolution::Spatial& s : c.spatial) {
+        lengths_x.push_back(s.input);
+        lengths_w.push_back(s.filter);
+        lengths_y.push_back(s.output);
+    }
+    require_inside(buffers, c.input, lengths_x);
+    require_inside(buffers, c.filter, lengths_w);
+    require_inside(buffers, c.output, lengths_y);
     std::vector<double> sums(buffers.at(result.place).size());
     std::vector<std::int64_t> x, w, y;
     for_each_point(box, [&](const std::vector<std::int64_t>& at) {
@@ -109,12 +128,9 @@ void convolve(const Convolution& c, Buffers& buffers) {
         if (&result == &c.input) sums.at(std::size_t(place(c.input, x))) += in_w() * in_y();
         if (&result == &c.filter) sums.at(std::size_t(place(c.filter, w))) += in_x() * in_y();
     });
-    std::vector<std::int64_t> whole =
-        &result == &c.filter  ? std::vector{c.groups, c.out_channels, c.in_channels}
-        : &result == &c.input ? std::vector{c.batch, c.groups, c.in_channels}
-                              : std::vector{c.batch, c.groups, c.out_channels};
-    for (const Convolution::Spatial& s : c.spatial)
-        whole.push_back(&result == &c.filter ? s.filter : &result == &c.input ? s.input : s.output);
+    const std::vector<std::int64_t>& whole = &result == &c.filter  ? lengths_w
+                                             : &result == &c.input ? lengths_x
+                                                                   : lengths_y;
     for_each_point(whole, [&](const std::vector<std::int64_t>& at) {
         const std::int64_t to = place(result, at);
         double& element_of_result = element(buffers, result.place, to);
