@@ -64,6 +64,7 @@ void Executable::prepare_calls() {
     const std::int64_t alignment = std::max<std::int64_t>(plan_.argument_alignment, 1);
     for (std::size_t i = 0; i < calls_.size(); ++i) {
         const codegen::LibraryCall& call = plan_.library_calls[i];
+        if (!call.is_worthwhile && use != env::LibraryUse::always) continue;
         Preparation preparation = prepare(call, {.device = gpu_->device(), .alignment = alignment});
         calls_[i] = std::move(preparation.call);
         if (calls_[i]) {

@@ -79,7 +79,7 @@ Handles& handles() {
 
 LtHandle lt_handle(DeviceId device) { return handles().lt(device); }
 CudnnAccess cudnn_handle(DeviceId device) { return handles().cudnn(device); }
-void release_library_handles() { handles().release(); }
+void release_library_handles() noexcept { handles().release(); }
 
 std::int64_t known_alignment(DType dtype, std::int64_t offset, const PrepareOptions& options) {
     const std::int64_t bytes = offset * std::int64_t(size_bytes(dtype));

@@ -54,7 +54,7 @@ struct Preparation {
 
 /// Gives up what is kept for devices (the libraries' handles): before their contexts go. Prepared
 /// calls must be gone.
-void release_library_handles();
+void release_library_handles() noexcept;
 
 /// What `ricci info` says of the libraries: opens them.
 [[nodiscard]] LibraryState cublaslt_state();
