@@ -48,8 +48,7 @@ class BoxTurns {
         const std::int64_t rounds = ceil_div(to - from, share_.threads);
         const bool is_full = (to - from) % share_.threads == 0;
         const AffineForm first = form(from) + share_.number;
-        if (rounds == 1)
-            return guarded(is_full ? nullptr : is_below(first, to), turn(first, form(0)));
+        if (rounds <= share_.unroll) return few(first, rounds - (is_full ? 0 : 1), to, is_full);
         const VarId round = kernel_.nest.add(Var{"round"});
         Body body;
         if (is_full)
@@ -58,6 +57,19 @@ class BoxTurns {
         else
             body.push_back(make_loop(round, Bind::serial, bound(first), bound(to),
                                      turn(form(round), form(0)), share_.threads));
+        return body;
+    }
+
+    /// Rounds written out: those in which every thread takes part, and one for some of them.
+    Body few(const AffineForm& first, std::int64_t full, std::int64_t to, bool is_full) {
+        Body body;
+        if (full > 0) {
+            const VarId u = kernel_.nest.add(Var{"u"});
+            body.push_back(
+                make_loop(u, Bind::unroll, full, turn(first + form(u, share_.threads), form(u))));
+        }
+        const AffineForm last = first + form(full * share_.threads);
+        if (!is_full) append(body, guarded(is_below(last, to), turn(last, form(full))));
         return body;
     }
 

@@ -4,7 +4,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "codegen/plan.h"
+#include "dsl/canonical.h"
+#include "grad/gradient.h"
+#include "runtime/reference.h"
 #include "tests/codegen/check_plan.h"
+#include "tests/support/compare.h"
+#include "tests/support/nest_interpreter.h"
 #include "tests/support/random_program.h"
 
 using namespace ricci;
@@ -188,6 +193,56 @@ TEST_CASE("several types in one kernel on a GPU") {
     check("s := 2*a", {{"a", array({})}});
 }
 
+namespace {
+
+/// The array with its elements at those strides, in memory that `memory` keeps.
+Array laid_out(const Array& array, const Strides& strides,
+               std::vector<std::vector<float>>& memory) {
+    std::int64_t last = 0;
+    for (std::size_t d = 0; d < strides.size(); ++d) last += (array.shape()[d] - 1) * strides[d];
+    memory.emplace_back(std::size_t(last + 1), 0.F);
+    Array view = Array::view(memory.back().data(), array.shape(), strides);
+    for (std::int64_t i = 0; i < array.shape()[0]; ++i)
+        for (std::int64_t j = 0; j < array.shape()[1]; ++j)
+            memory.back()[std::size_t(i * strides[0] + j * strides[1])] =
+                array.span<float>()[std::size_t(i * array.shape()[1] + j)];
+    return view;
+}
+
+/// Where the results for an argument `A` with those strides differ from the reference's.
+std::string difference_of_view(const std::string& text, const Strides& strides) {
+    Signature signature = {{"A", array({40, 36})}};
+    signature["A"].strides = strides;
+    const BoundProgram program = bound(text, signature);
+    const std::vector<Array> arguments = random_arguments(program, signature, 3);
+    const auto expected = runtime::evaluate_with_bounds(program, arguments);
+    std::vector<std::vector<float>> memory;
+    const std::vector<Array> views = {laid_out(arguments.at(0), strides, memory)};
+    const codegen::Plan plan = codegen::plan(program, example_gpu_target(1));
+    for (const std::uint64_t order : {0, 1, 2}) {
+        const std::vector<Array> found = interpret(program, plan, views, order);
+        for (std::size_t i = 0; i < found.size(); ++i)
+            if (const Comparison comparison = compare(found[i], expected[i]); !comparison.holds())
+                return comparison.failure + "\n" + str(plan);
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("views with strides on a GPU") {
+    for (const Strides& strides :
+         {Strides{100, 2}, Strides{1, 40}, Strides{1, 43}, Strides{37, 1}}) {
+        CAPTURE(strides[0]);
+        for (const std::string text :
+             {"y[i] := A[i,k]", "z[k] := A[i,k]", "B[i,k] := 2*A[i,k]", "B[k,i] := 2*A[i,k]",
+              "m[i] := max[k](A[i,k]); B[i,k] := A[i,k] - m[i]"}) {
+            INFO(text);
+            CHECK(difference_of_view(text, strides) == "");
+        }
+    }
+}
+
 TEST_CASE("plans of random programs for a GPU compute what the reference computes") {
     int checked = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
@@ -205,4 +260,47 @@ TEST_CASE("plans of random programs for a GPU compute what the reference compute
         ++checked;
     }
     CHECK(checked > 70);
+}
+
+namespace {
+
+/// The shapes and types of the arguments that a gradient program takes.
+Signature gradient_signature(const Program& adjoint, const Signature& forward,
+                             const BoundTensor& result) {
+    Signature signature;
+    for (const TensorId id : adjoint.arguments) {
+        const std::string& name = adjoint.at(id).name;
+        const auto known = forward.find(name);
+        signature[name] =
+            known != forward.end() ? known->second : array(result.shape, result.dtype);
+    }
+    return signature;
+}
+
+}  // namespace
+
+TEST_CASE("plans of gradients of random programs for a GPU agree with the reference") {
+    int checked = 0;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        const RandomProgram random = random_program(seed);
+        INFO(str(random));
+        try {
+            const Program program = canonicalise(parse_program(random.text));
+            const BoundProgram forward = ricci::bind(program, random.signature);
+            const BoundTensor& result = forward.at(forward.outputs.back());
+            if (!is_floating(result.dtype)) continue;
+            for (const auto& [name, spec] : random.signature) {
+                INFO(name);
+                const Program adjoint = grad::gradient(program, name);
+                const Signature signature = gradient_signature(adjoint, random.signature, result);
+                CHECK(interpreted_difference(ricci::bind(adjoint, signature), signature,
+                                             example_gpu_target(seed % 2 == 0 ? 132 : 1),
+                                             seed) == "");
+                ++checked;
+            }
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::internal) throw;
+        }
+    }
+    CHECK(checked > 100);
 }
