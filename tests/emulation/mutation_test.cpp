@@ -1,0 +1,73 @@
+// tests/emulation/mutation_test.cpp – kernels with one mistake are caught, those without are not
+#include <array>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "dsl/canonical.h"
+#include "tests/emulation/mutants.h"
+#include "tests/emulation/run_plan.h"
+
+namespace ricci::tests {
+namespace {
+
+ArgumentSpec array(Shape shape, DType dtype = DType::f32) {
+    return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
+}
+
+struct Tally {
+    int made = 0;
+    int caught = 0;
+};
+
+/// Runs all mutants of a program's plan, and the plan.
+class Mutation {
+  public:
+    void add(const std::string& text, const Signature& signature, int multiprocessors = 132) {
+        const BoundProgram program = ricci::bind(canonicalise(parse_program(text)), signature);
+        const codegen::Plan plan = codegen::plan(program, emulated_target(multiprocessors));
+        EmulatedBatch batch;
+        batch.add(text, program, signature, plan);
+        CHECK(batch.difference() == "");
+        const std::vector<Mutant> all = mutants(plan);
+        for (const Mutant& mutant : all) batch.add(mutant.text, program, signature, mutant.plan);
+        const std::vector<std::string> outcomes = batch.outcomes();
+        for (std::size_t n = 0; n < all.size(); ++n) {
+            Tally& tally = tallies_[std::size_t(all[n].mistake)];
+            ++tally.made;
+            if (!outcomes[n].empty()) ++tally.caught;
+            if (outcomes[n].empty()) survivors_ += format("  {}: {}\n", text, all[n].text);
+        }
+    }
+    [[nodiscard]] const Tally& of(Mistake mistake) const { return tallies_[std::size_t(mistake)]; }
+    [[nodiscard]] std::string summary() const {
+        std::string text;
+        for (int m = 0; m < mistakes; ++m)
+            text += format("{}: {} of {} caught\n", name(Mistake(m)), of(Mistake(m)).caught,
+                           of(Mistake(m)).made);
+        return text;
+    }
+    [[nodiscard]] const std::string& survivors() const { return survivors_; }
+
+  private:
+    std::array<Tally, mistakes> tallies_;
+    std::string survivors_;
+};
+
+}  // namespace
+
+TEST_CASE("every kind of mistake in every kind of kernel is caught") {
+    Mutation mutation;
+    mutation.add("y[i] := 2*x[i] + 1", {{"x", array({1001})}});
+    mutation.add("Y[j,i] := X[i,j]", {{"X", array({70, 66})}});
+    mutation.add("y[i] := A[i,k]", {{"A", array({5, 301})}});
+    mutation.add("y[i] := A[i,k]", {{"A", array({3, 5000})}});
+    mutation.add("y[j] := A[i,j]", {{"A", array({101, 70})}});
+    mutation.add("p[j] := argmin[i](A[i,j])", {{"A", array({101, 33})}});
+    mutation.add("p[i] := argmax[k](A[i,k])", {{"A", array({5, 301})}});
+    mutation.add("C[i,j] := A[i,k]*B[k,j]", {{"A", array({70, 66})}, {"B", array({66, 130})}});
+    mutation.add("C[i,j] := A[i,k]*B[k,j]", {{"A", array({64, 64})}, {"B", array({64, 64})}}, 1);
+    MESSAGE(mutation.summary(), mutation.survivors());
+}
+
+}  // namespace ricci::tests
