@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tests/library/library_device.h"
+
 namespace ricci::tests {
 namespace {
 
 using namespace ricci::cuda;
 
 constexpr int invalid_value = 7;
+constexpr int illegal_address = 700;  // the driver's: what a kernel does is its error
 constexpr std::uint64_t own_algorithm = 0x5e1f;
 
 LtEmulation& state() {
@@ -132,36 +135,80 @@ int heuristic(LtHandle, LtOperation operation, LtLayout a, LtLayout b, LtLayout 
     return lt_success;
 }
 
+/// A call, with all that it was given.
+struct Product {
+    Operation operation;
+    double alpha;
+    double beta;
+    const void* a;
+    const void* b;
+    const void* c;
+    void* d;
+    Layout a_layout;
+    Layout b_layout;
+    Layout c_layout;
+    Layout d_layout;
+    void* workspace;
+    std::size_t workspace_bytes;
+};
+
+/// The elements of a matrix on the host; null when some of them are in no allocation.
 template <class T>
-void multiply(const Operation& operation, T alpha, const T* a, const Layout& a_layout, const T* b,
-              const Layout& b_layout, T beta, const T* c, const Layout& c_layout, T* d,
-              const Layout& d_layout) {
+T* elements(const void* address, const Layout& layout) {
+    const std::int64_t last = std::int64_t(layout.rows) - 1 +
+                              (std::int64_t(layout.columns) - 1) * layout.leading +
+                              (layout.batch - 1) * layout.batch_stride;
+    return reinterpret_cast<T*>(library_device().memory(reinterpret_cast<DevicePointer>(address),
+                                                        std::size_t(last + 1) * sizeof(T)));
+}
+
+template <class T>
+int multiply(const Product& p) {
+    const T* a = elements<T>(p.a, p.a_layout);
+    const T* b = elements<T>(p.b, p.b_layout);
+    // As BLAS has it: what is multiplied by 0 is not read.
+    const T* c = p.beta == 0 ? nullptr : elements<T>(p.c, p.c_layout);
+    T* d = elements<T>(p.d, p.d_layout);
+    const Operation& operation = p.operation;
+    const bool has_bias = (operation.epilogue & lt_epilogue_bias) != 0;
+    const Layout bias_layout{p.d_layout.type,
+                             p.d_layout.rows,
+                             1,
+                             std::int64_t(p.d_layout.rows),
+                             p.d_layout.batch,
+                             operation.bias_batch_stride};
+    const T* bias = has_bias ? elements<T>(operation.bias, bias_layout) : nullptr;
+    char* workspace =
+        library_device().memory(reinterpret_cast<DevicePointer>(p.workspace), p.workspace_bytes);
+    if (a == nullptr || b == nullptr || d == nullptr || (p.beta != 0 && c == nullptr) ||
+        (has_bias && bias == nullptr) || (p.workspace_bytes > 0 && workspace == nullptr))
+        return illegal_address;
+    if (p.workspace_bytes > 0) std::memset(workspace, 0xff, p.workspace_bytes);
     const auto at = [](const Layout& layout, std::int64_t batch, std::uint64_t row,
                        std::uint64_t column, int op) {
         if (op != lt_op_plain) std::swap(row, column);
         return batch * layout.batch_stride + std::int64_t(row) +
                std::int64_t(column) * layout.leading;
     };
-    const std::uint64_t depth = columns(a_layout, operation.transpose_a);
-    for (std::int64_t n = 0; n < d_layout.batch; ++n) {
-        for (std::uint64_t row = 0; row < d_layout.rows; ++row) {
-            for (std::uint64_t column = 0; column < d_layout.columns; ++column) {
+    const std::uint64_t depth = columns(p.a_layout, operation.transpose_a);
+    for (std::int64_t n = 0; n < p.d_layout.batch; ++n) {
+        for (std::uint64_t row = 0; row < p.d_layout.rows; ++row) {
+            for (std::uint64_t column = 0; column < p.d_layout.columns; ++column) {
                 double sum = 0;
                 for (std::uint64_t k = 0; k < depth; ++k)
-                    sum += double(a[at(a_layout, n, row, k, operation.transpose_a)]) *
-                           double(b[at(b_layout, n, k, column, operation.transpose_b)]);
-                double value = double(alpha) * sum;
-                // As BLAS has it: what is multiplied by 0 is not read.
-                if (beta != 0)
-                    value += double(beta) * double(c[at(c_layout, n, row, column, lt_op_plain)]);
-                if ((operation.epilogue & lt_epilogue_bias) != 0)
-                    value += double(static_cast<const T*>(
-                        operation.bias)[n * operation.bias_batch_stride + std::int64_t(row)]);
+                    sum += double(a[at(p.a_layout, n, row, k, operation.transpose_a)]) *
+                           double(b[at(p.b_layout, n, k, column, operation.transpose_b)]);
+                double value = p.alpha * sum;
+                if (c != nullptr)
+                    value += p.beta * double(c[at(p.c_layout, n, row, column, lt_op_plain)]);
+                if (has_bias)
+                    value += double(bias[n * bias_layout.batch_stride + std::int64_t(row)]);
                 if ((operation.epilogue & lt_epilogue_relu) != 0 && value < 0) value = 0;
-                d[at(d_layout, n, row, column, lt_op_plain)] = T(value);
+                d[at(p.d_layout, n, row, column, lt_op_plain)] = T(value);
             }
         }
     }
+    return lt_success;
 }
 
 bool is_aligned(const void* pointer, std::uint64_t alignment) {
@@ -171,31 +218,39 @@ bool is_aligned(const void* pointer, std::uint64_t alignment) {
 int matmul(LtHandle, LtOperation handle, const void* alpha, const void* a, LtLayout a_layout,
            const void* b, LtLayout b_layout, const void* beta, const void* c, LtLayout c_layout,
            void* d, LtLayout d_layout, const LtAlgorithm* algorithm, void* workspace,
-           std::size_t workspace_bytes, Stream) {
+           std::size_t workspace_bytes, Stream stream) {
     const Operation& operation = of(handle);
     if (state().fails_in_run != 0) return state().fails_in_run;
     if (!is_consistent(operation, of(a_layout), of(b_layout), of(c_layout), of(d_layout)))
         return invalid_value;
     if (algorithm->data[0] != own_algorithm || workspace_bytes != state().workspace_bytes)
         return invalid_value;
-    if (workspace_bytes > 0 && !is_aligned(workspace, 256)) return invalid_value;
-    if (workspace_bytes > 0) std::memset(workspace, 0xff, workspace_bytes);
     const std::uint64_t* alignment = algorithm->data + 1;
     if (!is_aligned(a, alignment[0]) || !is_aligned(b, alignment[1]) ||
-        !is_aligned(c, alignment[2]) || !is_aligned(d, alignment[3]))
+        !is_aligned(c, alignment[2]) || !is_aligned(d, alignment[3]) || !is_aligned(workspace, 256))
         return invalid_value;
     ++state().products;
-    if (operation.scale == lt_type_f32)
-        multiply(operation, *static_cast<const float*>(alpha), static_cast<const float*>(a),
-                 of(a_layout), static_cast<const float*>(b), of(b_layout),
-                 *static_cast<const float*>(beta), static_cast<const float*>(c), of(c_layout),
-                 static_cast<float*>(d), of(d_layout));
-    else
-        multiply(operation, *static_cast<const double*>(alpha), static_cast<const double*>(a),
-                 of(a_layout), static_cast<const double*>(b), of(b_layout),
-                 *static_cast<const double*>(beta), static_cast<const double*>(c), of(c_layout),
-                 static_cast<double*>(d), of(d_layout));
-    return lt_success;
+    const bool is_f32 = operation.scale == lt_type_f32;
+    const auto scale = [&](const void* value) {
+        return is_f32 ? double(*static_cast<const float*>(value))
+                      : *static_cast<const double*>(value);
+    };
+    const Product product{operation,
+                          scale(alpha),
+                          scale(beta),
+                          a,
+                          b,
+                          c,
+                          d,
+                          of(a_layout),
+                          of(b_layout),
+                          of(c_layout),
+                          of(d_layout),
+                          workspace,
+                          workspace_bytes};
+    return library_device().enqueue(stream, [is_f32, product] {
+        return is_f32 ? multiply<float>(product) : multiply<double>(product);
+    });
 }
 
 }  // namespace

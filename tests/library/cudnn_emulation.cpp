@@ -7,6 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "tests/library/library_device.h"
+
 namespace ricci::tests {
 namespace {
 
@@ -331,11 +333,7 @@ void for_each_place(const std::vector<std::int64_t>& box,
 template <class T>
 class Execution {
   public:
-    explicit Execution(const Object& pack) {
-        const auto names = pack.all<std::int64_t>(pack_names);
-        const auto pointers = pack.all<void*>(pack_pointers);
-        for (std::size_t i = 0; i < names.size(); ++i) pointers_[names[i]] = pointers[i];
-    }
+    explicit Execution(std::map<std::int64_t, void*> pointers) : pointers_(std::move(pointers)) {}
 
     int run(const Object& graph) {
         for (void* pointer : graph.all<void*>(graph_operations)) {
@@ -350,13 +348,14 @@ class Execution {
   private:
     Memory<T> memory(const Object& tensor) {
         const auto name = tensor.one<std::int64_t>(tensor_name);
+        const auto extents = tensor.all<std::int64_t>(tensor_dimensions);
+        const auto strides = tensor.all<std::int64_t>(tensor_strides);
+        std::int64_t last = 0;
+        for (std::size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
+        const std::size_t count = std::size_t(last) + 1;
         if (tensor.one<bool>(tensor_is_virtual)) {
             std::vector<T>& own = virtual_[name];
-            const auto extents = tensor.all<std::int64_t>(tensor_dimensions);
-            const auto strides = tensor.all<std::int64_t>(tensor_strides);
-            std::int64_t last = 0;
-            for (std::size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
-            own.resize(std::size_t(last) + 1);
+            own.resize(count);
             return {tensor, own.data()};
         }
         const auto found = pointers_.find(name);
@@ -364,7 +363,8 @@ class Execution {
         const auto address = reinterpret_cast<std::uintptr_t>(found->second);
         const bool is_aligned =
             address % std::uint64_t(tensor.one<std::int64_t>(tensor_alignment)) == 0;
-        return {tensor, is_aligned ? static_cast<T*>(found->second) : nullptr};
+        if (!is_aligned) return {tensor, nullptr};
+        return {tensor, reinterpret_cast<T*>(library_device().memory(address, count * sizeof(T)))};
     }
 
     bool convolve(const Object& operation) {
@@ -422,13 +422,11 @@ class Execution {
         const bool is_relu = function.one<int>(pointwise_mode) == cudnn_pointwise_relu;
         const Memory<T> from = memory(operation.at(pointwise_x));
         const Memory<T> to = memory(operation.at(pointwise_y));
-        if (from.data == nullptr || to.data == nullptr) return false;
+        const Memory<T> other = is_relu ? from : memory(operation.at(pointwise_b));
+        if (from.data == nullptr || to.data == nullptr || other.data == nullptr) return false;
         for_each_place(to.extents(), [&](const std::vector<std::int64_t>& at) {
             const double value = double(from.at(at));
-            if (is_relu)
-                to.at(at) = T(value < 0 ? 0 : value);
-            else
-                to.at(at) = T(value + double(memory(operation.at(pointwise_b)).at(at)));
+            to.at(at) = T(!is_relu ? value + double(other.at(at)) : value < 0 ? 0 : value);
         });
         return true;
     }
@@ -436,6 +434,12 @@ class Execution {
     std::map<std::int64_t, void*> pointers_;
     std::map<std::int64_t, std::vector<T>> virtual_;
 };
+
+/// The stream that the one handle has.
+Stream& handle_stream() {
+    static Stream stream = nullptr;
+    return stream;
+}
 
 int execute(CudnnHandle, CudnnDescriptor plan, CudnnDescriptor pack) {
     const Object& config = of(plan).at(plan_config);
@@ -448,12 +452,24 @@ int execute(CudnnHandle, CudnnDescriptor plan, CudnnDescriptor pack) {
     // The f32 engine that may use TF32 must not have been taken, the third asked for too much.
     if (config.engine == 2 || (is_f32 && config.engine == 0)) return bad_param;
     void* workspace = of(pack).one<void*>(pack_workspace);
-    if (state().workspace_bytes > 0) {
-        if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0 || workspace == nullptr)
-            return bad_param;
-        std::memset(workspace, 0xff, std::size_t(state().workspace_bytes));
-    }
-    return is_f32 ? Execution<float>(of(pack)).run(graph) : Execution<double>(of(pack)).run(graph);
+    const std::int64_t bytes = state().workspace_bytes;
+    if (bytes > 0 &&
+        (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0))
+        return bad_param;
+    const auto names = of(pack).all<std::int64_t>(pack_names);
+    const auto pointers = of(pack).all<void*>(pack_pointers);
+    std::map<std::int64_t, void*> by_name;
+    for (std::size_t i = 0; i < names.size(); ++i) by_name[names[i]] = pointers[i];
+    return library_device().enqueue(handle_stream(), [=, &graph] {
+        if (bytes > 0) {
+            char* memory = library_device().memory(reinterpret_cast<DevicePointer>(workspace),
+                                                   std::size_t(bytes));
+            if (memory == nullptr) return bad_param;
+            std::memset(memory, 0xff, std::size_t(bytes));
+        }
+        return is_f32 ? Execution<float>(by_name).run(graph)
+                      : Execution<double>(by_name).run(graph);
+    });
 }
 
 }  // namespace
@@ -481,7 +497,11 @@ const Cudnn& emulated_cudnn() {
                                         --state().objects;
                                         return cudnn_success;
                                     },
-                                .cudnnSetStream = [](CudnnHandle, Stream) { return cudnn_success; },
+                                .cudnnSetStream =
+                                    [](CudnnHandle, Stream stream) {
+                                        handle_stream() = stream;
+                                        return cudnn_success;
+                                    },
                                 .cudnnBackendCreateDescriptor =
                                     [](CudnnKind kind, CudnnDescriptor* descriptor) {
                                         *descriptor = new Object{.kind = kind};
