@@ -21,24 +21,28 @@ using namespace ricci;
 /// The network: 784 pixels, `hidden` rectified units, 10 classes.
 class Network {
   public:
-    explicit Network(std::int64_t hidden)
-        : W1(weights({hidden, 784}, 1)),
+    Network(std::int64_t hidden, Device where)
+        : device(where),
+          W1(weights({hidden, 784}, 1)),
           b1(param(Array::zeros(DType::f32, {hidden}))),
           W2(weights({10, hidden}, 2)),
           b2(param(Array::zeros(DType::f32, {10}))) {}
 
     Var operator()(const Var& X) const { return output(W2, layer(W1, X, b1), b2); }
 
-    Function layer = compile("H[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])", "layer");
-    Function output = compile("Z[n,c] := W[c,k]*H[n,k] + b[c]", "output");
-    Function cross_entropy = compile(
-        "L := mean[n](logsumexp[c](Z[n,c]) - sum[c](c == label[n] ? Z[n,c] : 0))", "cross_entropy");
+    Device device;
+    Function layer = compile("H[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])", "layer", device);
+    Function output = compile("Z[n,c] := W[c,k]*H[n,k] + b[c]", "output", device);
+    Function cross_entropy =
+        compile("L := mean[n](logsumexp[c](Z[n,c]) - sum[c](c == label[n] ? Z[n,c] : 0))",
+                "cross_entropy", device);
+    Function hits = compile("n := sum[i](argmax[c](Z[i,c]) == label[i])", "accuracy", device);
     Var W1, b1, W2, b2;
 
   private:
     /// Normal with variance 2/inputs (He et al. 2015).
-    static Var weights(const Shape& shape, std::uint64_t seed) {
-        static const Function scale = compile("w[o,k] := r[o,k] * sqrt(2 / size(r, 1))", "scale");
+    [[nodiscard]] Var weights(const Shape& shape, std::uint64_t seed) const {
+        const Function scale = compile("w[o,k] := r[o,k] * sqrt(2 / size(r, 1))", "scale", device);
         return param(scale(Array::randn(DType::f32, shape, seed)));
     }
 };
@@ -46,7 +50,11 @@ class Network {
 /// Adam (Kingma and Ba 2015, algorithm 1), the corrections folded into the step.
 class Adam {
   public:
-    explicit Adam(const std::vector<Var>& parameters) {
+    Adam(const std::vector<Var>& parameters, Device device)
+        : update_(compile(R"(m[i] = 0.9*m[i] + 0.1*g[i]
+                             v[i] = 0.999*v[i] + 0.001*g[i]^2
+                             w[i] -= rate*m[i] / (sqrt(v[i]) + 1e-8))",
+                          "adam", device)) {
         for (const Var& p : parameters) {
             const Shape shape{p.value().size()};
             slots_.push_back({p, Array::zeros(DType::f32, shape), Array::zeros(DType::f32, shape)});
@@ -70,10 +78,7 @@ class Adam {
         Var parameter;
         Array mean, square;
     };
-    Function update_ = compile(R"(m[i] = 0.9*m[i] + 0.1*g[i]
-                                  v[i] = 0.999*v[i] + 0.001*g[i]^2
-                                  w[i] -= rate*m[i] / (sqrt(v[i]) + 1e-8))",
-                               "adam");
+    Function update_;
     std::vector<Slot> slots_;
     int steps_ = 0;
 };
@@ -82,21 +87,20 @@ class Adam {
 mnist::Set batch_of(const mnist::Set& set, std::span<const std::int64_t> rows) {
     const auto count = static_cast<std::int64_t>(rows.size());
     mnist::Set batch{Array(DType::f32, {count, 784}), Array(DType::f32, {count})};
-    const auto from = set.images.span<float>();
+    const auto from = set.images.span<const float>();
     const auto to = batch.images.span<float>();
     for (std::size_t n = 0; n < rows.size(); ++n) {
         const auto row = static_cast<std::size_t>(rows[n]);
         std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(784 * row), 784,
                     to.begin() + static_cast<std::ptrdiff_t>(784 * n));
-        batch.labels.span<float>()[n] = set.labels.span<float>()[row];
+        batch.labels.span<float>()[n] = set.labels.span<const float>()[row];
     }
     return batch;
 }
 
 double accuracy(const Network& network, const mnist::Set& set) {
-    static const Function hits = compile("n := sum[i](argmax[c](Z[i,c]) == label[i])", "accuracy");
     const Array scores = network(set.images).value();
-    return hits(scores, set.labels).item() / static_cast<double>(set.count());
+    return network.hits(scores, set.labels).item() / static_cast<double>(set.count());
 }
 
 /// The gradient of the first layer's weights by hand, in plain loops.
@@ -111,8 +115,9 @@ Array layer_gradient_by_hand(const Arguments& arguments) {
     const auto inputs = static_cast<std::size_t>(W.extent(1));
     const auto outputs = static_cast<std::size_t>(W.extent(0));
     Array dW = Array::zeros(DType::f32, W.shape());
-    const auto w = W.span<float>(), x = X.span<float>(), bias = b.span<float>();
-    const auto up = dH.span<float>(), down = dW.span<float>();
+    const auto w = W.span<const float>(), x = X.span<const float>(), bias = b.span<const float>();
+    const auto up = dH.span<const float>();
+    const auto down = dW.span<float>();
     for (std::size_t n = 0; n < count; ++n)
         for (std::size_t o = 0; o < outputs; ++o) {
             float sum = bias[o];
@@ -126,6 +131,7 @@ Array layer_gradient_by_hand(const Arguments& arguments) {
 
 struct Options {
     std::string data;
+    std::string device;
     std::int64_t hidden = 256;
     int epochs = 5;
     std::int64_t batch = 100;
@@ -146,6 +152,8 @@ Options parse(int argc, char** argv) {
     app.add_option("--rate", options.rate, "learning rate of Adam, halved every epoch")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
+    app.add_option("--device", options.device, "cpu, cuda or reference ($RICCI_DEVICE, else cpu)")
+        ->check(CLI::IsMember({"cpu", "cuda", "reference"}));
     app.add_option("--threads", options.threads, "0: all cores")->check(CLI::Range(0, 1024));
     app.add_option("--require", options.require, "fail below this test accuracy, in percent");
     try {
@@ -188,11 +196,13 @@ double run(const Options& options) {
     const mnist::Data data = mnist::load(options.data);
     std::cout << format("data: {}\n      {} training and {} test images\n", data.origin,
                         data.training.count(), data.test.count());
-    Network network(options.hidden);
+    const Device device =
+        options.device.empty() ? default_device() : device_from_name(options.device);
+    Network network(options.hidden, device);
     std::cout << "layer:  " << str(network.layer) << "\noutput: " << str(network.output)
               << "\nloss:   " << str(network.cross_entropy) << "\n\n";
 
-    Adam adam({network.W1, network.b1, network.W2, network.b2});
+    Adam adam({network.W1, network.b1, network.W2, network.b2}, device);
     std::mt19937 random(7);
     double seconds = 0;
     double test_accuracy = 0;

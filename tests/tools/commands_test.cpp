@@ -176,7 +176,8 @@ TEST_CASE("emit says that it is not there yet") {
 TEST_CASE("info shows version, machine, cache and environment") {
     const Outcome outcome = run({"info"});
     CHECK(outcome.status == 0);
-    for (const std::string text : {"ricci ", "devices", "kernel cache off", "RICCI_NUM_THREADS"}) {
+    for (const std::string text :
+         {"ricci ", "cpu ", "cuda ", "reference ", "kernel cache off", "RICCI_NUM_THREADS"}) {
         CAPTURE(text);
         CHECK(outcome.out.find(text) != std::string::npos);
     }

@@ -224,13 +224,5 @@ TEST_CASE("wrong usage has status 2, help and version 0") {
     CHECK(place.run({"--version"}).out.starts_with("ricci "));
 }
 
-TEST_CASE("cuda is not there yet") {
-    const Place place;
-    const Outcome outcome = place.run({"run", "y := x", "x=1", "--device", "cuda"});
-    CHECK(outcome.status == 1);
-    CHECK(outcome.err ==
-          "device: the device `cuda` is not supported yet\n  = hint: cpu, or reference\n");
-}
-
 }  // namespace
 }  // namespace ricci::tests

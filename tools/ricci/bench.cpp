@@ -10,6 +10,8 @@
 #include "codegen/plan.h"
 #include "dsl/canonical.h"
 #include "dsl/work.h"
+#include "runtime/cuda/compile.h"
+#include "runtime/cuda/gpu.h"
 #include "runtime/function_state.h"
 
 #include "tools/ricci/arguments.h"
@@ -39,17 +41,21 @@ struct Times {
     double least = 0;
 };
 
-/// Samples of at least `sample_seconds` each, of as many runs as that takes.
-Times measure(const std::function<void()>& run) {
+/// Samples of at least `sample_seconds` each, of as many runs as that takes; `finish` waits for
+/// what runs only started.
+Times measure(const std::function<void()>& run, const std::function<void()>& finish) {
     run();  // compiles
+    finish();
     const auto begin = Clock::now();
     run();
+    finish();
     const double once = std::max(seconds_since(begin), 1e-9);
     const auto runs = static_cast<int>(std::clamp(sample_seconds / once, 1.0, 1e6));
     std::vector<double> samples;
     for (int s = 0; s < sample_count; ++s) {
         const auto start = Clock::now();
         for (int i = 0; i < runs; ++i) run();
+        finish();
         samples.push_back(seconds_since(start) / runs);
     }
     std::ranges::sort(samples);
@@ -59,11 +65,20 @@ Times measure(const std::function<void()>& run) {
 /// Seconds from checked program to machine code without any cache, and of its parts.
 struct CompileTimes {
     double plan = 0;  ///< canonical form, binding, planning
-    double code = 0;  ///< LLVM
+    double code = 0;  ///< LLVM or NVRTC
 };
 
-CompileTimes measure_compile(const Program& program, const Signature& signature) {
-    const Target target = codegen::cpu::host_target();
+/// Compiles for a device and forgets it.
+void compile_for(Device device, const codegen::Plan& plan, const Target& target) {
+    if (device == Device::cuda)
+        (void)cuda::compile(plan.nests, target);
+    else
+        (void)codegen::cpu::Module(codegen::cpu::compile(plan.nests, target));
+}
+
+CompileTimes measure_compile(const Program& program, const Signature& signature, Device device) {
+    const Target target =
+        device == Device::cuda ? cuda::Gpu::current()->target() : codegen::cpu::host_target();
     std::vector<CompileTimes> samples;
     for (int i = 0; i < 3; ++i) {
         const auto begin = Clock::now();
@@ -71,7 +86,7 @@ CompileTimes measure_compile(const Program& program, const Signature& signature)
         const codegen::Plan plan = codegen::plan(bound, target);
         CompileTimes times{.plan = seconds_since(begin)};
         const auto middle = Clock::now();
-        const codegen::cpu::Module module(codegen::cpu::compile(plan.nests, target));
+        compile_for(device, plan, target);
         times.code = seconds_since(middle);
         samples.push_back(times);
     }
@@ -97,9 +112,10 @@ class Row {
         const BoundProgram bound = ricci::bind(canonicalise(function.program()), signature);
         work_ = work_of(bound);
         dtype_ = bound.at(bound.outputs.front()).dtype;
-        times_ = measure([&] { (void)function(arguments); });
-        if (function.device() == Device::cpu)
-            compile_ = measure_compile(function.program(), signature);
+        const Device device = function.device();
+        times_ = measure([&] { (void)function(arguments); }, [device] { synchronize(device); });
+        if (device != Device::reference)
+            compile_ = measure_compile(function.program(), signature, device);
     }
 
     static std::string head() {
@@ -126,7 +142,23 @@ class Row {
     DType dtype_ = DType::f32;
 };
 
-void print(const std::vector<Row>& rows, const Limits& limits) {
+/// What the limits are of, and how they were found.
+std::string limits_text(Device device, DType dtype, const Limits& limits) {
+    const bool is_gpu = device == Device::cuda;
+    return format(
+        "limits on {}: {:.1f} GFLOP/s of {} multiply-adds, {:.2f} GB/s of copies ({})\n",
+        is_gpu ? cuda::Gpu::current()->name()
+               : plural(static_cast<std::size_t>(num_threads()), "thread"),
+        limits.flops * 1e-9, name(dtype), limits.bytes_per_second * 1e-9,
+        is_gpu ? "units and clock rate; copies of the driver, same run" : "loops in C++, same run");
+}
+
+Limits limits_of(Device device, DType dtype) {
+    return device == Device::cuda ? measure_gpu_limits(dtype)
+                                  : measure_limits(dtype, num_threads());
+}
+
+void print(const std::vector<Row>& rows, Device device, const Limits& limits) {
     std::string text = Row::head();
     double backward = 0;
     for (const Row& row : rows) {
@@ -137,11 +169,7 @@ void print(const std::vector<Row>& rows, const Limits& limits) {
     if (rows.size() > 1)
         text += format("gradients together: {:.2f} times the forward\n",
                        backward / rows.front().median_seconds());
-    text += format(
-        "limits on {}: {:.1f} GFLOP/s of {} multiply-adds, {:.2f} GB/s of copies "
-        "(loops in C++, same run)\n",
-        plural(static_cast<std::size_t>(num_threads()), "thread"), limits.flops * 1e-9,
-        name(rows.front().dtype()), limits.bytes_per_second * 1e-9);
+    text += limits_text(device, rows.front().dtype(), limits);
     std::cout << text << std::flush;
 }
 
@@ -166,13 +194,14 @@ int run(const Options& options) {
     std::vector<Row> rows;
     rows.emplace_back(program.at(program.result()).name, function, forward);
     const DType dtype = rows.front().dtype();
-    const Limits before = measure_limits(dtype, num_threads());
+    const Limits before = limits_of(function.device(), dtype);
     for (const Gradient& gradient : gradients)
         rows.emplace_back(gradient.name, gradient.function, gradient.arguments);
     // Twice, lest other work on the machine pass for its limit.
-    const Limits after = measure_limits(dtype, num_threads());
-    print(rows, {.flops = std::max(before.flops, after.flops),
-                 .bytes_per_second = std::max(before.bytes_per_second, after.bytes_per_second)});
+    const Limits after = limits_of(function.device(), dtype);
+    print(rows, function.device(),
+          {.flops = std::max(before.flops, after.flops),
+           .bytes_per_second = std::max(before.bytes_per_second, after.bytes_per_second)});
     return 0;
 }
 
@@ -187,7 +216,8 @@ void add_bench(CLI::App& app, Command& chosen) {
     command->footer(
         R"help(Operations are counted from the equations, bytes are arguments and outputs once
 (arrays that stay in caches exceed the rate of copies); `plan` and `compile` are the times from
-program to machine code without any cache.
+program to machine code without any cache. On a GPU the arrays are there before; times are of many
+runs one after the other.
 Examples:
   ricci bench "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=1024x784 X=1024x784 b=1024:f32 --grad
   ricci bench "y[i] := 2*x[i] + 1" x=8:f32 --threads 1)help");

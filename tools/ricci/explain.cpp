@@ -7,11 +7,14 @@
 #include "base/dump.h"
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
+#include "codegen/cuda/emit.h"
 #include "codegen/plan.h"
 #include "dsl/ast.h"
 #include "dsl/canonical.h"
 #include "dsl/parser.h"
 #include "grad/gradient.h"
+#include "runtime/cuda/compile.h"
+#include "runtime/cuda/gpu.h"
 
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
@@ -67,6 +70,8 @@ std::string planned_text(Stage stage, const BoundProgram& bound, const codegen::
         for (const codegen::Nest& nest : plan.nests) text += str(nest);
     if (stage == Stage::llvm) text = codegen::cpu::emit_text(plan.nests, target);
     if (stage == Stage::assembly) text = codegen::cpu::emit_assembly(plan.nests, target);
+    if (stage == Stage::cuda) text = codegen::cuda::emit_kernels(plan.nests);
+    if (stage == Stage::ptx) text = cuda::emit_ptx(plan.nests, target);
     if (!text.ends_with('\n')) text += '\n';
     return text;
 }
@@ -91,18 +96,26 @@ Signature signature_for(const Program& program, const Signature& given, const Pr
     return signature;
 }
 
-void require_supported(const std::vector<Stage>& stages, const Options& options) {
-    for (const Stage stage : stages) {
-        if (stage != Stage::cuda && stage != Stage::ptx) continue;
-        throw Error({.kind = ErrorKind::device,
-                     .message = format("the stage `{}` is not supported yet", name(stage)),
-                     .hint = "ast, canonical, gradient, schedule, loops, llvm or asm"});
-    }
-    if (options.common.device == "cuda") {
-        throw Error({.kind = ErrorKind::device,
-                     .message = "the device `cuda` is not supported yet",
-                     .hint = "--device cpu"});
-    }
+bool is_gpu_stage(Stage stage) { return stage == Stage::cuda || stage == Stage::ptx; }
+bool is_cpu_stage(Stage stage) { return stage == Stage::llvm || stage == Stage::assembly; }
+
+/// Where the shown code runs: where it is asked for, else where a stage shows.
+std::string shown_device(const std::vector<Stage>& stages, const Options& options) {
+    if (!options.common.device.empty()) return options.common.device;
+    if (std::ranges::any_of(stages, is_gpu_stage)) return "cuda";
+    if (std::ranges::any_of(stages, is_cpu_stage)) return "cpu";
+    return std::string(name(default_device()));
+}
+
+/// Whether code for a GPU is shown. Throws: UsageError for a stage of the other kind of device.
+bool is_for_gpu(const std::vector<Stage>& stages, const Options& options) {
+    const std::string device = shown_device(stages, options);
+    const bool is_gpu = device == "cuda";
+    const auto wrong = std::ranges::find_if(stages, is_gpu ? is_cpu_stage : is_gpu_stage);
+    if (wrong != stages.end())
+        throw UsageError{
+            format("--stage: there is no `{}` of code for the device `{}`", name(*wrong), device)};
+    return is_gpu;
 }
 
 /// Everything about one program that stages are made from.
@@ -110,6 +123,7 @@ class Explanation {
   public:
     Explanation(const Options& options, std::vector<Stage> stages)
         : stages_(std::move(stages)),
+          is_gpu_(is_for_gpu(stages_, options)),
           program_(read_program(options.common.program)),
           given_(make_signature(parse_arguments(options.common), program_)),
           wrt_(split_names(options.wrt)) {
@@ -171,7 +185,7 @@ class Explanation {
 
     [[nodiscard]] std::string compiled_text(const Subject& subject,
                                             const Signature& signature) const {
-        const Target target = codegen::cpu::host_target();
+        const Target target = is_gpu_ ? cuda::text_target() : codegen::cpu::host_target();
         const BoundProgram bound = ricci::bind(canonicalise(subject.program), signature);
         const codegen::Plan plan = codegen::plan(bound, target);
         std::string text;
@@ -183,6 +197,7 @@ class Explanation {
     }
 
     std::vector<Stage> stages_;
+    bool is_gpu_;
     Program program_;
     Signature given_;
     std::vector<std::string> wrt_;
@@ -191,9 +206,7 @@ class Explanation {
 };
 
 int run(const Options& options) {
-    std::vector<Stage> stages = parse_stages(options.stages);
-    require_supported(stages, options);
-    const std::string text = Explanation(options, std::move(stages)).text();
+    const std::string text = Explanation(options, parse_stages(options.stages)).text();
     std::cout << text << std::flush;
     return 0;
 }
@@ -211,11 +224,13 @@ void add_explain(CLI::App& app, Command& chosen) {
         "some of ast,program,canonical,gradient,bound,plan,schedule,loops,llvm,asm,cuda,ptx");
     command->add_option("--device", options->common.device, "cpu or cuda")
         ->check(CLI::IsMember({"cpu", "cuda", "reference"}));
-    command->footer(R"help(Stages from `bound` on need the arguments' shapes.
+    command->footer(R"help(Stages from `bound` on need the arguments' shapes. Code for a GPU is made
+for the one at hand, else for an H200; RICCI_TARGET=sm_80 names another.
 Examples:
   ricci explain "Y[n,o] := W[o,k]*X[n,k] + b[o]"
   ricci explain "D[i,j] := (w[k,i] - x[k,j])^2" w=784x64 x=784x64 --stage schedule,loops
-  ricci explain "y[i] := tanh(x[i])" x=1000:f32 --wrt x --stage asm)help");
+  ricci explain "y[i] := tanh(x[i])" x=1000:f32 --wrt x --stage asm
+  ricci explain "C[i,j] := A[i,k]*B[k,j]" A=512x512 B=512x512 --stage schedule,cuda)help");
     command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

@@ -5,8 +5,12 @@
 #include <iostream>
 
 #include "base/env.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
+#include "runtime/cuda/api.h"
+#include "runtime/cuda/gpu.h"
+#include "runtime/cuda/library_call.h"
 
 #include "ricci/ricci.h"
 #include "tools/ricci/commands.h"
@@ -29,14 +33,38 @@ std::string cache_text() {
                   bytes / 1024, env::cache_size_bytes() >> 20);
 }
 
-int run() {
+/// A device, or why it cannot be used.
+template <class F>
+std::string device_text(F&& describe) {
+    try {
+        return describe();
+    } catch (const Error& error) {
+        return "no: " + error.diagnosis().message;
+    }
+}
+
+std::string gpu_text() {
+    const auto gpu = cuda::Gpu::current();
+    return format("{} ({}), {} multiprocessors, {} MiB", gpu->name(), gpu->target().cpu,
+                  gpu->target().gpu.multiprocessors, gpu->memory_bytes() >> 20);
+}
+
+std::string cpu_text() {
     const Target target = codegen::cpu::host_target();
+    return format("{}, {} bytes of L1, {} of L2 cache; {}", str(target), target.l1_bytes,
+                  target.l2_bytes, codegen::cpu::compiler_version());
+}
+
+int run() {
     std::string text = format("ricci {}\n", RICCI_VERSION);
-    text += format("devices      cpu ({}), reference; cuda is not supported yet\n", str(target));
-    text += format("processor    {}, {} bytes of L1, {} of L2 cache\n", target.cpu, target.l1_bytes,
-                   target.l2_bytes);
+    text += format("cpu          {}\n", device_text(cpu_text));
+    text += format("cuda         {}\n", device_text(gpu_text));
+    for (const cuda::LibraryState& library :
+         {cuda::driver_state(), cuda::nvrtc_state(), cuda::cublaslt_state(), cuda::cudnn_state()})
+        text +=
+            format("  {:<10} {}{}\n", library.name, library.is_usable ? "" : "no: ", library.text);
+    text += "reference    slow and obvious evaluation on the CPU\n";
     text += format("threads      {}\n", num_threads());
-    text += format("compiler     {}\n", codegen::cpu::compiler_version());
     text += format("kernel cache {}\n", cache_text());
     text += "types        f32 f64 (arrays), i64 bool (index values, comparisons)\n";
     text += "\nEnvironment:\n";

@@ -15,4 +15,8 @@ struct Limits {
 /// Cost: about 0.2 s.
 [[nodiscard]] Limits measure_limits(DType dtype, int threads);
 
+/// Of the GPU at hand: multiply-adds from the number of its units and its clock rate, copies as the
+/// driver makes them. Throws: `device`.
+[[nodiscard]] Limits measure_gpu_limits(DType dtype);
+
 }  // namespace ricci::tool
