@@ -79,6 +79,18 @@ Device::Result Device::give(StreamState& stream, std::function<Result()> run) {
     return cuda::success;
 }
 
+char* Device::memory_at(cuda::DevicePointer address, std::size_t bytes) const {
+    const std::lock_guard lock(mutex_);
+    return memory_.at(address, bytes);
+}
+
+int Device::give_work(cuda::Stream stream, std::function<int()> work) {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(reinterpret_cast<StreamState*>(stream));
+    if (found == streams_.end()) return cuda::error_invalid_value;
+    return give(*found->second, std::move(work));
+}
+
 Device::WorkId Device::enqueue(StreamState& stream, std::function<Result()> run) {
     Work work{.run = std::move(run), .after = std::exchange(stream.waits, {})};
     if (stream.last != 0) work.after.push_back(stream.last);

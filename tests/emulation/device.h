@@ -63,6 +63,13 @@ class Device {
     /// What was made and not given back: `2 allocations, 1 stream`.
     [[nodiscard]] std::string leaks() const;
     [[nodiscard]] std::size_t used_bytes() const noexcept { return memory_.used_bytes(); }
+
+    // For emulated libraries, whose work is no kernel of ours.
+    /// Where bytes of the device are on the host; null when they are not all in one allocation.
+    [[nodiscard]] char* memory_at(cuda::DevicePointer address, std::size_t bytes) const;
+    /// Gives the stream work, as a launch is given: recorded where the stream is captured. A result
+    /// but success is that of a kernel that fails.
+    [[nodiscard]] int give_work(cuda::Stream stream, std::function<int()> work);
     [[nodiscard]] const DeviceOptions& options() const noexcept { return options_; }
 
   private:
