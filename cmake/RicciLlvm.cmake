@@ -1,0 +1,16 @@
+# RICCI_LLVM: without it there are the devices `cuda` and `reference`, and `cpu` is an error.
+# Sets RICCI_HAS_LLVM.
+set(RICCI_HAS_LLVM OFF)
+if(RICCI_LLVM STREQUAL "OFF")
+  message(STATUS "ricci: built without LLVM (RICCI_LLVM=OFF): the device `cpu` is not there")
+else()
+  if(RICCI_LLVM STREQUAL "AUTO")
+    find_package(LLVM 19.1 CONFIG QUIET)
+  else()
+    find_package(LLVM 19.1 REQUIRED CONFIG)
+  endif()
+  set(RICCI_HAS_LLVM ${LLVM_FOUND})
+  if(NOT RICCI_HAS_LLVM)
+    message(STATUS "ricci: no LLVM 19 found: the device `cpu` is not there")
+  endif()
+endif()
