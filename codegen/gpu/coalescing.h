@@ -24,9 +24,11 @@ struct ThreadOrder {
     std::int64_t vector = 1;
 };
 
-/// Issue slots of a warp for one access by every thread (to `vector` points each).
+/// Issue slots of a warp for one access by every thread (to `vector` points each). Over the
+/// `repeated` axes a thread goes itself, the last one fastest: sectors that it meets again there
+/// are in the first cache.
 [[nodiscard]] double access_slots(const Kernel& kernel, const std::vector<Touch>& touches,
-                                  const ThreadOrder& order);
+                                  const ThreadOrder& order, const std::vector<Axis>& repeated = {});
 
 /// The accesses of one part of a kernel.
 [[nodiscard]] std::vector<Touch> touches_of(const Kernel& kernel, Part part);
@@ -51,6 +53,7 @@ struct CheapestOrder {
 };
 [[nodiscard]] CheapestOrder cheapest_order(const Kernel& kernel, const std::vector<Touch>& touches,
                                            const std::vector<Axis>& outside,
-                                           const std::vector<Axis>& axes, Vectors vectors);
+                                           const std::vector<Axis>& axes, Vectors vectors,
+                                           const std::vector<Axis>& repeated = {});
 
 }  // namespace ricci::codegen::gpu

@@ -1,16 +1,29 @@
 // codegen/gpu/lower.cpp – the choice of a strategy on a GPU
 #include "codegen/gpu/lower.h"
 
+#include <algorithm>
+
 namespace ricci::codegen::gpu {
 
 namespace {
 
+/// How much longer a kernel takes that has too few threads to keep all multiprocessors busy.
+double idle(std::int64_t threads, const Target& target) {
+    return std::max(1.0, double(target.gpu.multiprocessors) * 1024 / double(threads));
+}
+
 void lower_reduction(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     const RowShape rows = row_shape(kernel, builder.target());
     const ColumnShape columns = column_shape(kernel, builder.target());
-    const bool by_rows = !kernel.colliding.empty() || rows.slots < columns.slots;
-    if (splitting == Splitting::allowed &&
-        lower_in_two_levels(kernel, by_rows ? rows.blocks : columns.blocks, builder))
+    const bool may_split = splitting == Splitting::allowed;
+    const auto cost = [&](double slots, std::int64_t blocks, std::int64_t block) {
+        if (may_split && wants_two_levels(kernel, blocks, builder.target())) return slots;
+        return slots * idle(blocks * block, builder.target());
+    };
+    const bool by_rows = !kernel.colliding.empty() ||
+                         cost(rows.slots, rows.blocks, rows.block) <
+                             cost(columns.slots, columns.blocks, columns.columns * columns.rows);
+    if (may_split && lower_in_two_levels(kernel, by_rows ? rows.blocks : columns.blocks, builder))
         return;
     if (by_rows)
         lower_row_reduction(std::move(kernel), rows, builder);

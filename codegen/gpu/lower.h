@@ -69,6 +69,8 @@ void lower_strided_reduction(Kernel kernel, const ColumnShape& shape, PlanBuilde
 /// Chunks of the longest reduced axis into a temporary, then their total, when the kernel is long
 /// and has so few `blocks` of work side by side that multiprocessors would idle. Chunks depend on
 /// extents and the target alone. False, and nothing done, when it is not worth it.
+[[nodiscard]] bool wants_two_levels(const Kernel& kernel, std::int64_t blocks,
+                                    const Target& target);
 [[nodiscard]] bool lower_in_two_levels(const Kernel& kernel, std::int64_t blocks,
                                        PlanBuilder& builder);
 

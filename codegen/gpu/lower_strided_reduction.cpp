@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t block_threads = 256;
 /// Points that are worth a row of threads of their own.
 constexpr std::int64_t shortest_part = 8;
+/// Turns of a thread that are written out.
+constexpr std::int64_t most_written_out = 12;
 constexpr double combine_slots = 12;
 
 class StridedReduction {
@@ -134,15 +136,19 @@ ColumnShape column_shape(const Kernel& kernel, const Target& target) {
     const bool may_vector = is_box(kernel) && !kernel.conditions.rest;
     const CheapestOrder walk =
         cheapest_order(kernel, body, kernel.free, kernel.reduced, Vectors::none);
-    const CheapestOrder cheapest = cheapest_order(kernel, body, walk.order.axes, kernel.free,
-                                                  may_vector ? Vectors::whole : Vectors::none);
+    const CheapestOrder cheapest =
+        cheapest_order(kernel, body, walk.order.axes, kernel.free,
+                       may_vector ? Vectors::whole : Vectors::none, walk.order.axes);
     ColumnShape shape{.order = cheapest.order, .reduced = walk.order};
     const std::int64_t items = points(kernel.free) / shape.order.vector;
     const std::int64_t reduced = points(kernel.reduced);
     choose_block(shape, items, reduced, target);
     const std::int64_t turns = std::max<std::int64_t>(ceil_div(reduced, shape.rows), 1);
     const std::int64_t most = kernel.is_arg_reduction() || body_cost(kernel) > 24 ? 2 : 4;
-    if (is_box(kernel)) shape.unroll = std::clamp<std::int64_t>(power_of_two_below(turns), 1, most);
+    if (is_box(kernel))
+        shape.unroll = turns <= most_written_out && most > 2
+                           ? turns
+                           : std::clamp<std::int64_t>(power_of_two_below(turns), 1, most);
 
     double steps = 0;
     for (std::int64_t rows = shape.rows; rows > 1; rows /= 2) steps += 1;

@@ -28,8 +28,13 @@ std::int64_t useful_chunks(const Kernel& kernel, std::int64_t blocks, const Targ
 
 }  // namespace
 
+bool wants_two_levels(const Kernel& kernel, std::int64_t blocks, const Target& target) {
+    return kernel.colliding.empty() && points(kernel.free) > 0 &&
+           useful_chunks(kernel, blocks, target) > 1;
+}
+
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t blocks, PlanBuilder& builder) {
-    if (!kernel.colliding.empty() || points(kernel.free) == 0) return false;
+    if (!wants_two_levels(kernel, blocks, builder.target())) return false;
     const std::size_t cut = longest(kernel.reduced);
     const std::int64_t extent = kernel.reduced[cut].extent;
     const std::int64_t chunks = std::min(useful_chunks(kernel, blocks, builder.target()), extent);
