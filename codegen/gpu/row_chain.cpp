@@ -71,8 +71,8 @@ class Moved {
     std::unordered_map<const ValueNode*, Value> known_;
 };
 
-/// Where a row's result is written, in the chain's axes.
-struct Result {
+/// Where a row's result is written, or an element is read, in the chain's axes.
+struct Known {
     std::size_t place = 0;
     AffineForm at;
 };
@@ -88,7 +88,7 @@ class Finder {
         while (end < kernels_.size() && extend(without_single_axes(kernels_[end]))) ++end;
         if (end - first_ < 2 || !reads_twice()) return std::nullopt;
         chain_.kernel.nest.name = kernels_[end - 1].nest.name;
-        for (const Result& result : results_) {
+        for (const Known& result : results_) {
             const BufferId buffer = chain_.kernel.argument(plan_, result.place, true);
             chain_.results.push_back(buffer);
             if (!is_read_outside(result.place, end)) chain_.unread.push_back(buffer);
@@ -116,28 +116,28 @@ class Finder {
         return add(kernel, kernel.free, kernel.reduced);
     }
 
-    /// Finds the kernel's rows through a result that it reads.
+    /// Finds the kernel's rows through a result that it reads, or else through elements.
     bool extend(const Kernel& kernel) {
         if (!is_plain(kernel)) return false;
-        for (const Touch& touch : touches(kernel)) {
-            const std::size_t place = kernel.places.at(std::size_t(touch.buffer));
-            const auto found = std::ranges::find(results_, place, &Result::place);
-            if (touch.is_store || found == results_.end()) continue;
-            const std::optional<std::vector<Axis>> rows =
-                matching_rows(kernel.free, touch.address, found->at);
-            if (!rows) return false;
-            std::vector<Axis> along = kernel.body ? kernel.reduced : kernel.free;
-            if (!kernel.body)
-                std::erase_if(along, [&](const Axis& axis) {
-                    return std::ranges::find(*rows, axis) != rows->end();
-                });
-            const bool has_other_axes = kernel.body && rows->size() != kernel.free.size();
-            return !has_other_axes && add(kernel, *rows, along);
-        }
+        for (const std::vector<Known>& known : {results_, elements_})
+            for (const Touch& touch : touches(kernel)) {
+                const std::size_t place = kernel.places.at(std::size_t(touch.buffer));
+                const auto found = std::ranges::find(known, place, &Known::place);
+                if (touch.is_store || touch.is_computed || found == known.end()) continue;
+                const auto rows = matching_rows(kernel.free, touch.address, found->at);
+                if (!rows) return false;
+                std::vector<Axis> along = kernel.body ? kernel.reduced : kernel.free;
+                if (!kernel.body)
+                    std::erase_if(along, [&](const Axis& axis) {
+                        return std::ranges::find(*rows, axis) != rows->end();
+                    });
+                const bool has_other_axes = kernel.body && rows->size() != kernel.free.size();
+                return !has_other_axes && add(kernel, *rows, along);
+            }
         return false;
     }
 
-    /// The axes that move `address` as the chain's rows move a result's.
+    /// The axes that move `address` as the chain's rows move `at`.
     [[nodiscard]] std::optional<std::vector<Axis>> matching_rows(const std::vector<Axis>& axes,
                                                                  const AffineForm& address,
                                                                  const AffineForm& at) const {
@@ -165,9 +165,12 @@ class Finder {
             to.replace(along[i].var, form(chain_.kernel.reduced[i].var));
         std::set<std::size_t> reads;
         std::set<std::size_t> writes;
+        std::vector<Known> elements;
         for (const Touch& touch : touches(kernel)) {
             const std::size_t place = kernel.places.at(std::size_t(touch.buffer));
-            const auto result = std::ranges::find(results_, place, &Result::place);
+            if (!touch.is_store && !touch.is_computed)
+                elements.push_back({place, to(touch.address)});
+            const auto result = std::ranges::find(results_, place, &Known::place);
             (touch.is_store ? writes : reads).insert(place);
             if (result == results_.end()) continue;
             if (touch.is_store || touch.is_computed || to(touch.address) != result->at)
@@ -181,6 +184,7 @@ class Finder {
         if (meets(writes, reads) || meets(writes, read_) || meets(writes, written_) ||
             meets(reads, written_) || writes.size() != kernel.writes.size())
             return false;
+        elements_.insert(elements_.end(), elements.begin(), elements.end());
         read_.merge(reads);
         written_.merge(writes);
         add_stage(kernel, to);
@@ -247,7 +251,8 @@ class Finder {
     std::size_t first_;
     const Plan& plan_;
     RowChain chain_;
-    std::vector<Result> results_;
+    std::vector<Known> results_;
+    std::vector<Known> elements_;
     std::set<std::size_t> read_;
     std::set<std::size_t> written_;
 };

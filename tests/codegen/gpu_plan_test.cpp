@@ -17,9 +17,17 @@ using namespace ricci::tests;
 
 namespace {
 
+/// The program of a text, bound so that every tensor that it names is an output.
+BoundProgram with_all_outputs(const std::string& text, const Signature& signature) {
+    const Program program = canonicalise(parse_program(text));
+    std::vector<std::string> outputs;
+    for (const TensorId id : program.outputs) outputs.push_back(program.at(id).name);
+    return ricci::bind(program, signature, outputs);
+}
+
 /// On a GPU of many multiprocessors, and on one so small that arrays of a test keep it busy.
 void check(const std::string& text, const Signature& signature) {
-    const BoundProgram program = bound(text, signature);
+    const BoundProgram program = with_all_outputs(text, signature);
     INFO(text);
     for (const int multiprocessors : {132, 1})
         CHECK(interpreted_difference(program, signature, example_gpu_target(multiprocessors)) ==
@@ -120,6 +128,18 @@ TEST_CASE("kernels that pass over the same rows are one kernel on a GPU") {
     CHECK(steps("L[a,i] := logsumexp[k](X[a,i,k])", {{"X", array({3, 7, 100})}}) == 1);
     CHECK(steps("m[n] := mean[c,h](X[n,c,h]); Y[n,c,h] := X[n,c,h] - m[n]",
                 {{"X", array({6, 5, 8})}}) == 1);
+}
+
+TEST_CASE("reductions of the same rows read them once on a GPU") {
+    const auto steps = [](const std::string& text, const Signature& signature) {
+        check(text, signature);
+        return codegen::plan(with_all_outputs(text, signature), example_gpu_target()).steps.size();
+    };
+    CHECK(steps("y[i] := A[i,k]; z[i] := max[k](A[i,k]); p[i] := argmin[k](A[i,k])",
+                {{"A", array({40, 100})}}) == 1);
+    CHECK(steps("L[n] := logsumexp[c](Z[n,c]) - sum[c](c == label[n] ? Z[n,c] : 0)",
+                {{"Z", array({128, 10})}, {"label", array({128})}}) == 1);
+    CHECK(steps("y[i] := A[i,k]; z[k] := A[i,k]", {{"A", array({40, 40})}}) == 2);
 }
 
 TEST_CASE("rows are no chain on a GPU where a kernel needs what another thread wrote") {
@@ -249,7 +269,7 @@ TEST_CASE("plans of random programs for a GPU compute what the reference compute
         const RandomProgram random = random_program(seed);
         BoundProgram program;
         try {
-            program = bound(random.text, random.signature);
+            program = with_all_outputs(random.text, random.signature);
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::internal) throw;
             continue;
