@@ -20,7 +20,7 @@ constexpr std::array variables = {
              .meaning = "what is logged: `error`, `warn`, `info` (a line for each launch), `debug`",
              .fallback = "warn"},
     Variable{.name = "RICCI_DUMP",
-             .meaning = "stages of compilation to show: `ast,canonical,loops,llvm`, or `all`",
+             .meaning = "stages of compilation to show: `ast,canonical,loops,llvm,cuda`, or `all`",
              .fallback = "none"},
     Variable{.name = "RICCI_DUMP_DIR",
              .meaning = "directory for dumps, as numbered files",
@@ -40,7 +40,9 @@ constexpr std::array variables = {
     Variable{
         .name = "RICCI_TIMER", .meaning = "`1`: print a table of times at exit", .fallback = "0"},
     Variable{.name = "RICCI_TARGET",
-             .meaning = "vector instructions to compile for: `avx512`, `avx2`, `sse2`",
+             .meaning =
+                 "what to compile for: `avx512`, `avx2`, `sse2`; in texts for a GPU `sm_80`, "
+                 "`sm_90`, ...",
              .fallback = "this machine"},
     Variable{.name = "RICCI_CUDA_PATH",
              .meaning = "directories with the libraries of CUDA, `:` between; an empty one stands "

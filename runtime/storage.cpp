@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "runtime/cuda/gpu.h"
-#include "runtime/timer.h"
 
 namespace ricci::runtime {
 
@@ -45,7 +44,6 @@ std::byte* Storage::bring_to_host() {
     const std::lock_guard lock(mutex_);
     if (is_on_host()) return host_;
     drop_lost_block();
-    const TimerSection section("copy from GPU");
     if (host_ == nullptr) {
         own_ = host_pool().take(size_bytes_);
         host_ = static_cast<std::byte*>(own_.get());
@@ -67,7 +65,6 @@ std::shared_ptr<cuda::Block> Storage::read_on_gpu(cuda::Gpu& gpu) {
     const std::lock_guard lock(mutex_);
     drop_lost_block();
     if (is_on_gpu()) return block_;
-    const TimerSection section("copy to GPU");
     if (block_)
         gpu.upload(*block_, host_, size_bytes_);
     else

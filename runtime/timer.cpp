@@ -142,6 +142,10 @@ class Registry {
         late_.push_back({std::move(path), std::move(time), Clock::now()});
         if (late_.size() > max_late) settle(false);
     }
+    void settle() {
+        const std::lock_guard lock(mutex_);
+        settle(true);
+    }
     void reset() {
         const std::lock_guard lock(mutex_);
         events_.clear();
@@ -271,6 +275,14 @@ void add_late_section(std::string_view name, std::unique_ptr<LateTime> time) noe
         registry().add_late(std::move(path), std::move(time));
     } catch (const std::bad_alloc&) {
         // A measurement is lost; the program that is measured goes on.
+    }
+}
+
+void settle_late_sections() noexcept {
+    try {
+        registry().settle();
+    } catch (const std::bad_alloc&) {
+        // As above.
     }
 }
 

@@ -65,6 +65,8 @@ class LateTime {
 /// A section of that time inside the one that this thread has open. It may be longer than that one,
 /// which ends when the work has been started.
 void add_late_section(std::string_view name, std::unique_ptr<LateTime> time) noexcept;
+/// Waits for all such times: what they come from is about to go.
+void settle_late_sections() noexcept;
 
 }  // namespace runtime
 }  // namespace ricci

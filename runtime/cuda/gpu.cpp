@@ -10,8 +10,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runtime/cuda/error.h"
+#include "runtime/cuda/gpu_timer.h"
 #include "runtime/cuda/library_call.h"
 #include "runtime/cuda/module.h"
+#include "runtime/timer.h"
 
 namespace ricci::cuda {
 namespace {
@@ -155,6 +157,7 @@ void Gpu::open_streams() {
 }
 
 void Gpu::close() noexcept {
+    runtime::settle_late_sections();
     if (kernels_) kernels_->clear_memory();
     if (std::exchange(is_closed_, true) || handle_ == nullptr) return;
     if (try_make_current()) {
@@ -203,6 +206,7 @@ BlockPtr Gpu::upload(const void* from, std::size_t bytes) {
     make_current();
     const bool is_small = bytes <= most_small_copy_bytes;
     BlockPtr block = memory_->allocate(bytes, is_small ? compute_ : copy_);
+    const GpuSection section(*this, "copy to GPU", is_small ? compute_ : copy_);
     if (is_small) {
         small_uploads_.upload(block->pointer(), from, bytes, compute_);
         return block;
@@ -216,7 +220,9 @@ BlockPtr Gpu::upload(const void* from, std::size_t bytes) {
 void Gpu::upload(Block& to, const void* from, std::size_t bytes) {
     make_current();
     to.use_on(compute_);
-    if (bytes <= most_small_copy_bytes) {
+    const bool is_small = bytes <= most_small_copy_bytes;
+    const GpuSection section(*this, "copy to GPU", is_small ? compute_ : copy_);
+    if (is_small) {
         small_uploads_.upload(to.pointer(), from, bytes, compute_);
         return;
     }
@@ -233,6 +239,7 @@ void Gpu::download(void* to, DevicePointer from, std::size_t bytes) {
         order(copy_, compute_);
         stream = copy_;
     }
+    const GpuSection section(*this, "copy from GPU", stream);
     downloads_.download(to, from, bytes, stream);
 }
 

@@ -56,8 +56,9 @@ int fail_each(emulation::Device& device, const std::function<void()>& act,
 
 /// Whether the text says what failed, with the driver's words.
 bool is_clear(const std::string& error) {
-    return error == "no error" || (error.starts_with("device: ") &&
-                                   error.find("(CUDA_ERROR_INVALID_VALUE, 1)") != std::string::npos);
+    return error == "no error" ||
+           (error.starts_with("device: ") &&
+            error.find("(CUDA_ERROR_INVALID_VALUE, 1)") != std::string::npos);
 }
 
 const char* const two_updates = "m[i] = 0.5*m[i] + sum[j](A[i,j]); w[i] -= sum[k](A[k,i]*m[k])";

@@ -58,6 +58,27 @@ TEST_CASE("what is stored is found under its key alone") {
     CHECK(DiskCache(folder.path().string(), limit).load("key"));
 }
 
+TEST_CASE("an image for a GPU keeps its parts, its kernels' resources and the compiler's words") {
+    const TemporaryFolder folder;
+    DiskCache cache(folder.path().string(), limit);
+    Image image = image_of("two modules");
+    image.format = Image::Format::cubin;
+    image.parts = {{.bytes_end = 4, .symbols_end = 1}, {.bytes_end = 11, .symbols_end = 2}};
+    image.resources = {{.registers = 40, .spill_bytes = 0, .stack_bytes = 8, .shared_bytes = 1024},
+                       {.registers = 128, .spill_bytes = 16, .stack_bytes = 0, .shared_bytes = 0}};
+    image.log = "ptxas info: 128 registers";
+    cache.store("key", image);
+    const auto found = cache.load("key");
+    REQUIRE(found);
+    CHECK(found->format == Image::Format::cubin);
+    CHECK(found->bytes == image.bytes);
+    REQUIRE(found->parts.size() == 2);
+    CHECK(found->parts[1].bytes_end == 11);
+    CHECK(found->parts[0].symbols_end == 1);
+    CHECK(found->resources == image.resources);
+    CHECK(found->log == image.log);
+}
+
 TEST_CASE("every single changed byte of an entry is a miss") {
     const TemporaryFolder folder;
     DiskCache cache(folder.path().string(), limit);
