@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <limits>
 #include <unordered_map>
 
 #include "codegen/nest_build.h"
@@ -64,7 +65,8 @@ bool is_atom(const Value& value) {
 
 class Finder {
   public:
-    explicit Finder(const Kernel& kernel) : kernel_(kernel), dependence_(kernel) {}
+    Finder(const Kernel& kernel, Masks masks)
+        : kernel_(kernel), masks_(masks), dependence_(kernel) {}
 
     std::optional<Contraction> find() {
         if (!is_candidate()) return std::nullopt;
@@ -78,7 +80,8 @@ class Finder {
   private:
     [[nodiscard]] bool is_candidate() const {
         if (!kernel_.body || kernel_.is_arg_reduction() || !kernel_.colliding.empty()) return false;
-        return dependence_.fits() && kernel_.free.size() >= 2 && !kernel_.conditions.rest;
+        if (kernel_.conditions.rest && masks_ == Masks::none) return false;
+        return dependence_.fits() && kernel_.free.size() >= 2;
     }
 
     /// The atoms that move with a reduced axis, by the free axes they need.
@@ -129,24 +132,36 @@ class Finder {
             else
                 result_.batch.push_back(axis);
         }
-        return conditions_allow();
+        return masks_ == Masks::none ? conditions_allow() : split_conditions();
     }
 
-    /// The longest axis in which every write is contiguous.
+    /// The longest axis in which every write is contiguous; with masks, else that of the shortest
+    /// steps.
     [[nodiscard]] std::optional<Axis> best_lane(const std::vector<Axes>& parts) const {
         std::optional<Axis> best;
+        std::int64_t best_step = 1;
         for (const Axis& axis : kernel_.free) {
             const Axes self = dependence_.of(axis);
             const bool is_apart = std::none_of(
                 parts.begin(), parts.end(), [&](const Axes& part) { return (part & self).any(); });
-            const bool is_contiguous =
-                std::all_of(kernel_.writes.begin(), kernel_.writes.end(), [&](const Store& write) {
-                    return !write.at.computed && write.at.affine.coefficient(axis.var) == 1;
-                });
-            if (is_apart || !is_contiguous) continue;
-            if (!best || axis.extent > best->extent) best = axis;
+            const std::int64_t step = longest_step(axis);
+            if (is_apart || (step != 1 && masks_ == Masks::none)) continue;
+            const bool is_better =
+                !best || step < best_step || (step == best_step && axis.extent > best->extent);
+            if (is_better) best = axis, best_step = step;
         }
         return best;
+    }
+    /// Elements from one write to the next along an axis, at most: 1 where all are contiguous.
+    [[nodiscard]] std::int64_t longest_step(const Axis& axis) const {
+        constexpr std::int64_t scattered = std::numeric_limits<std::int64_t>::max();
+        std::int64_t longest = 0;
+        for (const Store& write : kernel_.writes) {
+            const std::int64_t step = write.at.affine.coefficient(axis.var);
+            const bool is_known = !write.at.computed && step > 0;
+            longest = std::max(longest, is_known ? step : scattered);
+        }
+        return longest;
     }
 
     /// Bounds of the reduced axes may move with the batch alone.
@@ -159,6 +174,27 @@ class Finder {
         return std::all_of(conditions.at_least_zero.begin(), conditions.at_least_zero.end(),
                            is_allowed) &&
                std::all_of(conditions.equal_zero.begin(), conditions.equal_zero.end(), is_allowed);
+    }
+
+    /// The conditions by the side that they need; none may need both.
+    bool split_conditions() {
+        const auto add = [&](const Value& condition) {
+            const Axes& axes = dependence_.of(condition);
+            const bool has_columns = (axes & column_axes_).any();
+            if (has_columns && (axes & row_axes_).any()) return false;
+            Value& all = has_columns ? result_.column_condition : result_.row_condition;
+            all =
+                all ? make_operation(Op::logical_and, {all, condition}, DType::boolean) : condition;
+            return true;
+        };
+        const auto compare = [](Op op, const AffineForm& form) {
+            return make_operation(op, {make_index(form), make_integer(0)}, DType::boolean);
+        };
+        for (const AffineForm& form : kernel_.conditions.equal_zero)
+            if (!add(compare(Op::eq, form))) return false;
+        for (const AffineForm& form : kernel_.conditions.at_least_zero)
+            if (!add(compare(Op::ge, form))) return false;
+        return !kernel_.conditions.rest || add(kernel_.conditions.rest);
     }
 
     /// What a term depends on, as far as tiles care.
@@ -244,6 +280,7 @@ class Finder {
     }
 
     const Kernel& kernel_;
+    Masks masks_;
     Dependence dependence_;
     std::vector<Axes> leaves_;
     Axes row_axes_;
@@ -255,6 +292,8 @@ class Finder {
 
 }  // namespace
 
-std::optional<Contraction> find_contraction(const Kernel& kernel) { return Finder(kernel).find(); }
+std::optional<Contraction> find_contraction(const Kernel& kernel, Masks masks) {
+    return Finder(kernel, masks).find();
+}
 
 }  // namespace ricci::codegen

@@ -8,6 +8,7 @@
 // Operands are whole subterms: they are evaluated while they are packed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -31,11 +32,22 @@ struct Contraction {
     std::vector<Operand> row_operands;
     std::vector<Operand> column_operands;
     std::vector<Operand> held;
+    /// Masks::allowed: which points count, a bool of rows (or neither) and reduced axes, and one of
+    /// columns and reduced axes. Empty where all do.
+    Value row_condition = nullptr;
+    Value column_condition = nullptr;
+};
+
+/// Conditions between rows and reduced axes, or columns and reduced axes.
+enum class Masks : std::uint8_t {
+    none,     ///< no contraction: bounds of the reduced axes may move with the batch alone
+    allowed,  ///< tested at each point; columns need not be contiguous in the result either
 };
 
 /// Nothing when the kernel is no contraction: one operand, operands that cannot be told apart, a
 /// condition between rows, columns and reduced axes, or no column axis that the result is
 /// contiguous in.
-[[nodiscard]] std::optional<Contraction> find_contraction(const Kernel& kernel);
+[[nodiscard]] std::optional<Contraction> find_contraction(const Kernel& kernel,
+                                                          Masks masks = Masks::none);
 
 }  // namespace ricci::codegen

@@ -223,6 +223,8 @@ struct Nest {
     std::vector<Var> vars;
     Body body;  ///< on a CPU exactly one `parallel` loop from 0 by 1 with a constant extent; on a
                 ///< GPU one `block` loop of that form
+    /// GPU: blocks that a multiprocessor should hold at once, a bound of the registers; 0: any.
+    std::int64_t blocks_at_once = 0;
 
     [[nodiscard]] const Buffer& at(BufferId id) const { return buffers.at(std::size_t(id)); }
     [[nodiscard]] const Var& at(VarId id) const { return vars.at(std::size_t(id)); }

@@ -4,6 +4,7 @@
 // compile the very same text with a prelude of their own, in which threads are fibres of the CPU.
 //
 //   RC_KERNEL(threads) name(RC_IN(T) a, RC_OUT(T) y) {…}   an entry point; a, y: a[i] with an int
+//   RC_KERNEL(threads, blocks) …        registers such that so many blocks fit at once
 //   RC_ENTRY(name)                      after each kernel  or rc_i64 i. y may be read, too
 //   RC_BLOCK RC_THREAD RC_UNROLL RC_INLINE RC_BARRIER()
 //   RC_SHARED(T, name, byte_offset, count);  RC_LOCAL(T, name, count);
@@ -11,7 +12,8 @@
 //   rc_shuffle_xor(x, mask)             x float, double, int, rc_i64
 //   rc_vec<T, N> with v[N]; for N = 2, 4, 8, 16: rc_load4(p, i), rc_store4(p, i, vec),
 //   rc_store4_stream(p, i, vec); rc_store_stream(p, i, x)
-//   rc_copy_async<N>(to, i, from, j), rc_copy_commit(), rc_copy_wait<N>()
+//   rc_copy_async<N, A, B>(to, i, from, j) to i + A from j + B (constants, 0 when left out),
+//   rc_copy_commit(), rc_copy_wait<N>()
 //   and all that `operations` defines with these.
 #pragma once
 

@@ -16,6 +16,8 @@ class Names {
   public:
     /// The name wanted, made an identifier, with a number behind when it is in use.
     [[nodiscard]] std::string take(std::string_view wanted);
+    /// A name that is not in use any more.
+    void give_back(const std::string& name) { taken_.erase(name); }
 
   private:
     std::set<std::string, std::less<>> taken_;

@@ -118,6 +118,8 @@ class NestWriter {
     [[nodiscard]] Text quotient(const BoundTerm& term, bool is_lower) const;
     [[nodiscard]] bool is_wide(const BoundTerm& term) const;
     [[nodiscard]] std::string index(const Address& at, std::int64_t offset = 0);
+    [[nodiscard]] std::string copied(BufferId to, Address at, BufferId from, Address source,
+                                     std::int64_t width);
     [[nodiscard]] std::string element(BufferId buffer, const Address& at);
 
     // write_value.cpp

@@ -19,8 +19,10 @@ using rc_u32 = unsigned int;
 using rc_u64 = unsigned long long;
 
 #define RC_INLINE __device__ __forceinline__
-// One block on a multiprocessor is enough: otherwise ptxas spills registers to have more.
-#define RC_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
+// Unless told otherwise, one block on a multiprocessor is enough: ptxas would spill registers to
+// have more.
+#define RC_KERNEL(...) extern "C" __global__ void RC_LAUNCH_BOUNDS(__VA_ARGS__, 1, )
+#define RC_LAUNCH_BOUNDS(threads, blocks, ...) __launch_bounds__(threads, blocks)
 #define RC_ENTRY(name)
 #define RC_IN(T) const T* __restrict__
 #define RC_OUT(T) T* __restrict__
@@ -103,18 +105,21 @@ RC_NEIGHBOURS(8)
 RC_NEIGHBOURS(16)
 #undef RC_NEIGHBOURS
 
-// N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting.
-template <int N, class T, class I, class J>
+// N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting: to[i + A] and so on
+// from from[j + B]. The constants are part of the instruction, so that copies share addresses.
+template <int N, int A = 0, int B = 0, class T, class I, class J>
 RC_INLINE void rc_copy_async(T* to, I i, const T* from, J j) {
     const unsigned place = unsigned(__cvta_generic_to_shared(to + i));
     constexpr int bytes = N * int(sizeof(T));
+    constexpr int size = int(sizeof(T));
     static_assert(bytes == 4 || bytes == 8 || bytes == 16, "what cp.async copies");
     if constexpr (bytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from + j)
+        asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %3], 16;" ::"r"(place),
+                     "l"(from + j), "n"(A * size), "n"(B * size)
                      : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from + j),
-                     "n"(bytes)
+        asm volatile("cp.async.ca.shared.global [%0 + %3], [%1 + %4], %2;" ::"r"(place),
+                     "l"(from + j), "n"(bytes), "n"(A * size), "n"(B * size)
                      : "memory");
 }
 RC_INLINE void rc_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -287,10 +287,14 @@ void NestWriter::write_kept(const Kept& kept) {
             const auto& load = std::get<Load>(each.value->term);
             const std::int64_t width =
                 std::min(neighbours(each.buffer, each.at), neighbours(load.buffer, load.at));
+            const auto moved = [&](const Address& at, std::int64_t by) {
+                Address address = first(at);
+                address.affine.constant += by;
+                return address;
+            };
             for (std::int64_t from = 0; from < lanes_->count; from += width)
-                line(format("rc_copy_async<{}>({}, {}, {}, {});", width, target,
-                            index(first(each.at), from), buffers_[std::size_t(load.buffer)],
-                            index(first(load.at), from)));
+                line(copied(each.buffer, moved(each.at, from), load.buffer, moved(load.at, from),
+                            width));
             return;
         }
         case Kept::Kind::at_once: {

@@ -94,7 +94,9 @@ std::string NestWriter::kernel() {
                                         type_name(buffer.dtype), buffers_.back()));
     }
     line(described(nest_, shape));
-    std::string head = format("RC_KERNEL({}) {}(", shape.threads, symbol_);
+    const std::string at_once =
+        nest_.blocks_at_once > 1 ? format(", {}", nest_.blocks_at_once) : "";
+    std::string head = format("RC_KERNEL({}{}) {}(", shape.threads, at_once, symbol_);
     const std::string separator =
         head.size() + join(parameters, ", ").size() + 3 > widest_line ? ",\n    " : ", ";
     if (separator != ", ") head += "\n    ";
@@ -263,11 +265,30 @@ void NestWriter::store(const Store& store) {
     if (store.hint == StoreHint::asynchronous) {
         const auto& load = std::get<Load>(store.value->term);
         if (size_bytes(nest_.at(store.buffer).dtype) >= 4)
-            return line(format("rc_copy_async<1>({}, {}, {}, {});",
-                               buffers_[std::size_t(store.buffer)], index(store.at),
-                               buffers_[std::size_t(load.buffer)], index(load.at)));
+            return line(copied(store.buffer, store.at, load.buffer, load.at, 1));
     }
     this->store(store, value(store.value));
+}
+
+/// An asynchronous copy of `width` neighbours. Constants of both addresses stand apart, where the
+/// instruction has room for them: 18 bits in shared memory, 12 in global memory, in bytes.
+std::string NestWriter::copied(BufferId to, Address at, BufferId from, Address source,
+                               std::int64_t width) {
+    const auto size = std::int64_t(size_bytes(nest_.at(to).dtype));
+    const auto taken_out = [&](Address& address, std::int64_t most_bytes) {
+        const std::int64_t constant = address.affine.constant;
+        if (constant <= -most_bytes / size || constant >= most_bytes / size) return std::int64_t{0};
+        address.affine.constant = 0;
+        return constant;
+    };
+    const std::int64_t to_constant = taken_out(at, 1 << 18);
+    const std::int64_t from_constant = taken_out(source, 1 << 12);
+    const std::string constants = to_constant == 0 && from_constant == 0
+                                      ? ""
+                                      : format(", {}, {}", to_constant, from_constant);
+    return format("rc_copy_async<{}{}>({}, {}, {}, {});", width, constants,
+                  buffers_[std::size_t(to)], index(at), buffers_[std::size_t(from)],
+                  index(source));
 }
 
 void NestWriter::store(const Store& store, const Text& text) {

@@ -81,15 +81,15 @@ void NestWriter::vector_loop(const Loop& loop) {
         return block(format("if (0 < {})", limit), [&] { body(loop.body); });
     }
 
+    // What is loaded at once has its name until the end of the block that the loop stands in.
     const auto write = [&](std::string active) {
-        const Names outer = names_;
         lanes_ = Lanes{.var = loop.var,
                        .count = count,
                        .name = names_.take(nest_.at(loop.var).name),
                        .active = std::move(active)};
         lanes_body(loop.body, {});
+        names_.give_back(lanes_->name);
         lanes_.reset();
-        names_ = outer;
     };
     if (rest.empty()) return write("");
     const bool is_all_or_none = std::ranges::all_of(

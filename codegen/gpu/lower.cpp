@@ -13,6 +13,7 @@ double idle(std::int64_t threads, const Target& target) {
 }
 
 void lower_reduction(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
+    if (lower_contraction(kernel, builder, splitting)) return;
     const RowShape rows = row_shape(kernel, builder.target());
     const ColumnShape columns = column_shape(kernel, builder.target());
     const bool may_split = splitting == Splitting::allowed;

@@ -61,10 +61,15 @@ BoundProgram bound(const std::string& text, const Signature& signature) {
 
 std::string interpreted_difference(const BoundProgram& program, const Signature& signature,
                                    const Target& target, std::uint64_t order) {
-    const codegen::Plan plan = codegen::plan(program, target);
+    return interpreted_difference(program, signature, codegen::plan(program, target),
+                                  order != any_order || target.is_gpu() ? order : 0);
+}
+
+std::string interpreted_difference(const BoundProgram& program, const Signature& signature,
+                                   const codegen::Plan& plan, std::uint64_t order) {
     const std::vector<Array> arguments = random_arguments(program, signature, seed);
     const auto expected = runtime::evaluate_with_bounds(program, arguments);
-    const std::uint64_t last = order != any_order ? order : target.is_gpu() ? 2 : 0;
+    const std::uint64_t last = order != any_order ? order : 2;
     for (std::uint64_t turn = order != any_order ? order : 0; turn <= last; ++turn) {
         std::string failure;
         try {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/target.h"
+#include "codegen/plan.h"
 #include "dsl/bound.h"
 
 namespace ricci::tests {
@@ -29,6 +30,10 @@ inline constexpr std::uint64_t any_order = ~std::uint64_t{0};
 /// must not: the first element or the error, and the plan. Empty when nowhere.
 [[nodiscard]] std::string interpreted_difference(const BoundProgram& program,
                                                  const Signature& signature, const Target& target,
+                                                 std::uint64_t order = any_order);
+[[nodiscard]] std::string interpreted_difference(const BoundProgram& program,
+                                                 const Signature& signature,
+                                                 const codegen::Plan& plan,
                                                  std::uint64_t order = any_order);
 /// The same for the plan compiled for this machine and run.
 [[nodiscard]] std::string compiled_difference(const BoundProgram& program,

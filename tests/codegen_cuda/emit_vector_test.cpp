@@ -298,7 +298,7 @@ rc_copy_async<4>(s, 4 * thread, x, 256 * block + 4 * thread);
                           StoreHint::asynchronous}});
     CHECK(odd.loop(std::move(each)) == R"(
 rc_copy_async<2>(t, 2 * thread, x, 256 * block + 4 * thread);
-rc_copy_async<2>(t, 2 * thread + 2, x, 256 * block + 4 * thread + 2);
+rc_copy_async<2, 2, 2>(t, 2 * thread, x, 256 * block + 4 * thread);
 RC_UNROLL for (int lane = 0; lane < 4; ++lane) {
     rc_copy_async<1>(t, thread + lane, x, 256 * block + 4 * thread + lane);
 }
