@@ -44,15 +44,19 @@ class OneDnnProduct {
 
     void run(const Array& src, const Array& weights, const Array* bias, const Array& dst) {
         std::unordered_map<int, dnnl::memory> arguments{
-            {DNNL_ARG_SRC, dnnl::memory(src_, engine_, src.data())},
-            {DNNL_ARG_WEIGHTS, dnnl::memory(weights_, engine_, weights.data())},
-            {DNNL_ARG_DST, dnnl::memory(dst_, engine_, dst.data())}};
-        if (has_bias_) arguments.emplace(DNNL_ARG_BIAS, dnnl::memory(bias_, engine_, bias->data()));
+            {DNNL_ARG_SRC, dnnl::memory(src_, engine_, handle(src))},
+            {DNNL_ARG_WEIGHTS, dnnl::memory(weights_, engine_, handle(weights))},
+            {DNNL_ARG_DST, dnnl::memory(dst_, engine_, runtime::writable_data(dst))}};
+        if (has_bias_)
+            arguments.emplace(DNNL_ARG_BIAS, dnnl::memory(bias_, engine_, handle(*bias)));
         primitive_.execute(stream_, arguments);
         stream_.wait();
     }
 
   private:
+    /// oneDNN takes what it only reads as void* too.
+    static void* handle(const Array& array) { return const_cast<void*>(array.data()); }
+
     dnnl::engine engine_;
     dnnl::stream stream_;
     dnnl::memory::desc src_, weights_, dst_, bias_;

@@ -105,7 +105,7 @@ RC_NEIGHBOURS(8)
 RC_NEIGHBOURS(16)
 #undef RC_NEIGHBOURS
 
-// N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting: to[i + A] and so on
+// N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting: to[i + A], ...
 // from from[j + B]. The constants are part of the instruction, so that copies share addresses.
 template <int N, int A = 0, int B = 0, class T, class I, class J>
 RC_INLINE void rc_copy_async(T* to, I i, const T* from, J j) {

@@ -88,7 +88,8 @@ TEST_CASE("a serial loop runs from the greatest lower to the smallest upper boun
     CHECK(b.text(one(make_loop(k, Bind::serial, lower, upper,
                                one(make_store(y, {form(k)}, make_number(DType::f32, 0))), 2))) ==
           R"(
-for (int k = rc_most<int>(rc_ceil_by<int>(block - 40, 3), (thread + 1) / 2); k < rc_least<int>(100, rc_floor_by<int>(7 * block - 9, 4)); k += 2) {
+for (int k = rc_most<int>(rc_ceil_by<int>(block - 40, 3), (thread + 1) / 2); )"
+          R"(k < rc_least<int>(100, rc_floor_by<int>(7 * block - 9, 4)); k += 2) {
     y[k] = 0.0f;
 }
 )");

@@ -1,5 +1,4 @@
-// tests/emulation/driver.cpp – the emulated driver
-#include "tests/emulation/driver.h"
+// tests/emulation/driver.cpp – the emulated driver: device, memory, kernels
 
 #include <algorithm>
 #include <cstring>
@@ -7,26 +6,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tests/emulation/driver_call.h"
 
 namespace ricci::emulation {
 namespace {
 
 using cuda::Result;
 using cuda::success;
-
-// The driver's errors (cuda.h).
-constexpr Result not_initialised = 3;
-constexpr Result no_driver = 4;
-constexpr Result invalid_device = 101;
-constexpr Result invalid_image = 200;
-constexpr Result invalid_context = 201;
-constexpr Result invalid_handle = 400;
-constexpr Result too_many_resources = 701;
-constexpr Result capture_unsupported = 900;
-constexpr Result capture_invalidated = 901;
-constexpr Result capture_unmatched = 903;
-constexpr Result capture_unjoined = 904;
-constexpr Result capture_isolation = 905;
 
 struct ErrorRow {
     Result result;
@@ -67,14 +53,6 @@ const ErrorRow* find_error(Result result) {
     return found == std::end(error_rows) ? nullptr : found;
 }
 
-/// The context that is current in this thread, by its number; 0: none.
-thread_local std::uint64_t current_context = 0;
-
-template <class Handle, class State>
-Handle handle_of(State* state) {
-    return reinterpret_cast<Handle>(state);
-}
-
 }  // namespace
 
 cuda::Driver DriverFunctions::driver() {
@@ -95,39 +73,6 @@ Result DriverFunctions::note(const char* function) {
     const Result result = found->second.result;
     if (--found->second.times <= 0) device.failures_.erase(found);
     return result;
-}
-
-template <class F>
-Result DriverFunctions::call(const char* function, Needs needs, F&& f) {
-    if (const Result failure = note(function); failure != success) return failure;
-    Device& device = *self;
-    const std::lock_guard lock(device.mutex_);
-    if (needs != Needs::nothing && !device.is_initialised_) return not_initialised;
-    if (needs == Needs::context) {
-        if (device.context_count_ == 0 || current_context != device.context_)
-            return invalid_context;
-        if (device.sticky_ != 0) return device.sticky_;
-    }
-    return f(device);
-}
-
-template <class F>
-Result DriverFunctions::call_unsafe(const char* function, F&& f) {
-    return call(function, Needs::context, [&](Device& device) {
-        const bool is_captured = std::ranges::any_of(
-            device.streams_, [](const auto& each) { return each.second->capture != nullptr; });
-        if (is_captured) {
-            break_captures();
-            return capture_unsupported;
-        }
-        return Result(f(device));
-    });
-}
-
-template <class State, class Handle>
-State* DriverFunctions::find(std::map<State*, std::unique_ptr<State>>& states, Handle handle) {
-    const auto found = states.find(reinterpret_cast<State*>(handle));
-    return found == states.end() ? nullptr : found->second.get();
 }
 
 Device::StreamState* DriverFunctions::find_stream(cuda::Stream stream) {
@@ -350,228 +295,6 @@ Result DriverFunctions::cuMemsetD8Async(cuda::DevicePointer to, unsigned char va
             std::memset(place, value, count);
             return success;
         });
-    });
-}
-
-// --- streams, events, graphs ---------------------------------------------------------------------
-
-Result DriverFunctions::cuStreamCreate(cuda::Stream* stream, unsigned flags) {
-    return call_unsafe("cuStreamCreate", [&](Device& device) {
-        if (flags > cuda::stream_non_blocking) return cuda::error_invalid_value;
-        auto state = std::make_unique<Device::StreamState>();
-        state->flags = flags;
-        *stream = handle_of<cuda::Stream>(state.get());
-        device.streams_.emplace(state.get(), std::move(state));
-        return success;
-    });
-}
-Result DriverFunctions::cuStreamDestroy_v2(cuda::Stream stream) {
-    return call("cuStreamDestroy_v2", Needs::context, [&](Device& device) {
-        Device::StreamState* state = find(device.streams_, stream);
-        if (state == nullptr) return invalid_handle;
-        if (state->capture) break_captures();
-        device.streams_.erase(state);
-        return success;
-    });
-}
-Result DriverFunctions::cuStreamSynchronize(cuda::Stream stream) {
-    return call("cuStreamSynchronize", Needs::context, [&](Device& device) {
-        Device::StreamState* state = find_stream(stream);
-        if (state == nullptr) return invalid_handle;
-        if (state->capture) {
-            break_captures();
-            return capture_unsupported;
-        }
-        device.do_until(state->last);
-        return device.sticky_;
-    });
-}
-Result DriverFunctions::cuStreamWaitEvent(cuda::Stream stream, cuda::Event event,
-                                          unsigned /*flags*/) {
-    return call("cuStreamWaitEvent", Needs::context, [&](Device& device) {
-        Device::StreamState* state = find_stream(stream);
-        const Device::EventState* waited = find(device.events_, event);
-        if (state == nullptr || waited == nullptr) return invalid_handle;
-        if (waited->capture) {
-            if (state->capture && state->capture != waited->capture) {
-                break_captures();
-                return capture_isolation;
-            }
-            state->capture = waited->capture;
-            state->captured_waits.push_back(waited->captured_work);
-            return success;
-        }
-        if (state->capture) {
-            if (waited->work == 0) return success;
-            break_captures();
-            return capture_isolation;
-        }
-        state->waits.push_back(waited->work);
-        return success;
-    });
-}
-Result DriverFunctions::cuStreamBeginCapture_v2(cuda::Stream stream, int mode) {
-    return call("cuStreamBeginCapture_v2", Needs::context, [&](Device& device) {
-        Device::StreamState* state = find(device.streams_, stream);
-        if (stream == nullptr) return capture_unsupported;
-        if (state == nullptr) return invalid_handle;
-        if (mode < 0 || mode > 2 || state->capture) return cuda::error_invalid_value;
-        state->capture = std::make_shared<Device::Capture>();
-        state->capture->origin = state;
-        state->captured_last = 0;
-        state->captured_waits.clear();
-        return success;
-    });
-}
-
-/// Whether all nodes come before that one, or are it.
-bool DriverFunctions::is_joined(const Device::Capture& capture, Device::WorkId last) {
-    std::vector<bool> is_before(capture.nodes.size() + 1);
-    is_before[last] = true;
-    for (std::size_t n = capture.nodes.size(); n > 0; --n)
-        if (is_before[n])
-            for (const Device::WorkId before : capture.nodes[n - 1].after) is_before[before] = true;
-    return std::all_of(is_before.begin() + 1, is_before.end(), [](bool b) { return b; });
-}
-
-Result DriverFunctions::cuStreamEndCapture(cuda::Stream stream, cuda::Graph* graph) {
-    return call("cuStreamEndCapture", Needs::context, [&](Device& device) {
-        Device::StreamState* state = find(device.streams_, stream);
-        if (state == nullptr) return invalid_handle;
-        *graph = nullptr;
-        if (!state->capture) return cuda::error_invalid_value;
-        if (state->capture->origin != state) return capture_unmatched;
-        // What the origin waits for last needs a node of its own.
-        if (!state->captured_waits.empty()) (void)device.give(*state, [] { return success; });
-        const std::shared_ptr<Device::Capture> capture = state->capture;
-        const Device::WorkId last = state->captured_last;
-        for (const auto& [key, each] : device.streams_) {
-            if (each->capture != capture) continue;
-            each->capture = nullptr;
-            each->captured_last = 0;
-            each->captured_waits.clear();
-        }
-        for (const auto& [key, event] : device.events_)
-            if (event->capture == capture) event->capture = nullptr;
-        if (capture->is_broken) return capture_invalidated;
-        if (!is_joined(*capture, last)) return capture_unjoined;
-        auto made = std::make_unique<Device::GraphState>();
-        made->nodes = std::move(capture->nodes);
-        *graph = handle_of<cuda::Graph>(made.get());
-        device.graphs_.emplace(made.get(), std::move(made));
-        return success;
-    });
-}
-Result DriverFunctions::cuGraphInstantiateWithFlags(cuda::GraphExec* exec, cuda::Graph graph,
-                                                    unsigned long long /*flags*/) {
-    return call("cuGraphInstantiateWithFlags", Needs::context, [&](Device& device) {
-        const Device::GraphState* state = find(device.graphs_, graph);
-        if (state == nullptr) return invalid_handle;
-        auto made = std::make_shared<Device::GraphState>(*state);
-        *exec = handle_of<cuda::GraphExec>(made.get());
-        device.execs_.emplace(made.get(), made);
-        return success;
-    });
-}
-Result DriverFunctions::cuGraphLaunch(cuda::GraphExec exec, cuda::Stream stream) {
-    return call("cuGraphLaunch", Needs::context, [&](Device& device) {
-        const auto found = device.execs_.find(reinterpret_cast<Device::GraphState*>(exec));
-        Device::StreamState* state = find_stream(stream);
-        if (found == device.execs_.end() || state == nullptr) return invalid_handle;
-        return device.give(*state,
-                           [&device, graph = found->second] { return device.run_graph(*graph); });
-    });
-}
-Result DriverFunctions::cuGraphExecDestroy(cuda::GraphExec exec) {
-    return call("cuGraphExecDestroy", Needs::context, [&](Device& device) {
-        const bool is_there = device.execs_.erase(reinterpret_cast<Device::GraphState*>(exec)) > 0;
-        return is_there ? success : invalid_handle;
-    });
-}
-Result DriverFunctions::cuGraphDestroy(cuda::Graph graph) {
-    return call("cuGraphDestroy", Needs::context, [&](Device& device) {
-        const bool is_there =
-            device.graphs_.erase(reinterpret_cast<Device::GraphState*>(graph)) > 0;
-        return is_there ? success : invalid_handle;
-    });
-}
-Result DriverFunctions::cuEventCreate(cuda::Event* event, unsigned flags) {
-    return call("cuEventCreate", Needs::context, [&](Device& device) {
-        auto state = std::make_unique<Device::EventState>();
-        state->flags = flags;
-        *event = handle_of<cuda::Event>(state.get());
-        device.events_.emplace(state.get(), std::move(state));
-        return success;
-    });
-}
-Result DriverFunctions::cuEventRecord(cuda::Event event, cuda::Stream stream) {
-    return call("cuEventRecord", Needs::context, [&](Device& device) {
-        Device::EventState* state = find(device.events_, event);
-        Device::StreamState* recorded = find_stream(stream);
-        if (state == nullptr || recorded == nullptr) return invalid_handle;
-        if (recorded->capture) {
-            (void)device.give(*recorded, [] { return success; });
-            state->capture = recorded->capture;
-            state->captured_work = recorded->captured_last;
-            return success;
-        }
-        state->capture = nullptr;
-        state->time = std::make_shared<Device::Clock::time_point>();
-        state->work = device.enqueue(*recorded, [time = state->time] {
-            *time = Device::Clock::now();
-            return success;
-        });
-        return success;
-    });
-}
-Result DriverFunctions::cuEventQuery(cuda::Event event) {
-    return call("cuEventQuery", Needs::context, [&](Device& device) {
-        const Device::EventState* state = find(device.events_, event);
-        if (state == nullptr) return invalid_handle;
-        if (state->capture) {
-            break_captures();
-            return capture_unsupported;
-        }
-        if (device.is_done(state->work)) return success;
-        device.do_any();  // who asks again and again sees the end
-        return device.sticky_ != 0 ? device.sticky_ : cuda::error_not_ready;
-    });
-}
-Result DriverFunctions::cuEventSynchronize(cuda::Event event) {
-    return call("cuEventSynchronize", Needs::context, [&](Device& device) {
-        const Device::EventState* state = find(device.events_, event);
-        if (state == nullptr) return invalid_handle;
-        if (state->capture) {
-            break_captures();
-            return capture_unsupported;
-        }
-        device.do_until(state->work);
-        return device.sticky_;
-    });
-}
-Result DriverFunctions::cuEventElapsedTime(float* milliseconds, cuda::Event begin,
-                                           cuda::Event end) {
-    return call("cuEventElapsedTime", Needs::context, [&](Device& device) {
-        const Device::EventState* first = find(device.events_, begin);
-        const Device::EventState* second = find(device.events_, end);
-        if (first == nullptr || second == nullptr) return invalid_handle;
-        const auto is_timed = [](const Device::EventState& event) {
-            return event.work != 0 && (event.flags & cuda::event_disable_timing) == 0;
-        };
-        if (!is_timed(*first) || !is_timed(*second)) return invalid_handle;
-        if (!device.is_done(first->work) || !device.is_done(second->work))
-            return cuda::error_not_ready;
-        const std::chrono::duration<float, std::milli> time = *second->time - *first->time;
-        *milliseconds = time.count();
-        return success;
-    });
-}
-Result DriverFunctions::cuEventDestroy_v2(cuda::Event event) {
-    return call("cuEventDestroy_v2", Needs::context, [&](Device& device) {
-        Device::EventState* state = find(device.events_, event);
-        if (state == nullptr) return invalid_handle;
-        device.events_.erase(state);
-        return success;
     });
 }
 

@@ -195,7 +195,9 @@ RC_KERNEL(32) pipe(RC_IN(float) x, RC_OUT(float) y) {{
     rc_copy_async<4>(tile, 4 * RC_THREAD, x, 4 * RC_THREAD);
     rc_copy_commit();
     for (rc_i32 k = 0; k < 4; ++k) {{
-        if (k < 3) rc_copy_async<4>(tile, 128 * ((k + 1) % 2) + 4 * RC_THREAD, x, 128 * (k + 1) + 4 * RC_THREAD);
+        if (k < 3)
+            rc_copy_async<4>(tile, 128 * ((k + 1) % 2) + 4 * RC_THREAD, x,
+                             128 * (k + 1) + 4 * RC_THREAD);
         rc_copy_commit();
         rc_copy_wait<{}>();
         {}

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "dsl/canonical.h"
+#include "tests/emulation/example_plans.h"
 #include "tests/emulation/mutants.h"
 #include "tests/emulation/run_plan.h"
 
@@ -20,12 +21,11 @@ struct Tally {
     int caught = 0;
 };
 
-/// Runs all mutants of a program's plan, and the plan.
+/// Runs all mutants of plans, and the plans.
 class Mutation {
   public:
-    void add(const std::string& text, const Signature& signature, int multiprocessors = 132) {
-        const BoundProgram program = ricci::bind(canonicalise(parse_program(text)), signature);
-        const codegen::Plan plan = codegen::plan(program, emulated_target(multiprocessors));
+    void add(const std::string& text, const Signature& signature, const BoundProgram& program,
+             const codegen::Plan& plan) {
         EmulatedBatch batch;
         batch.add(text, program, signature, plan);
         CHECK(batch.difference() == "");
@@ -35,10 +35,18 @@ class Mutation {
         for (std::size_t n = 0; n < all.size(); ++n) {
             Tally& tally = tallies_[std::size_t(all[n].mistake)];
             ++tally.made;
-            if (!outcomes[n].empty()) ++tally.caught;
-            if (outcomes[n].empty()) survivors_ += format("  {}: {}\n", text, all[n].text);
+            tally.caught += outcomes[n].empty() ? 0 : 1;
+            if (outcomes[n].empty()) survivors_ += format("{}: {}\n", text, all[n].text);
         }
     }
+    void add(const std::string& text, const Signature& signature, int multiprocessors = 132) {
+        const BoundProgram program = ricci::bind(canonicalise(parse_program(text)), signature);
+        add(text, signature, program, codegen::plan(program, emulated_target(multiprocessors)));
+    }
+    void add(const ExamplePlan& example) {
+        add(example.text, example.signature, example.program, example.plan);
+    }
+
     [[nodiscard]] const Tally& of(Mistake mistake) const { return tallies_[std::size_t(mistake)]; }
     [[nodiscard]] std::string summary() const {
         std::string text;
@@ -56,15 +64,25 @@ class Mutation {
 
 }  // namespace
 
+TEST_CASE("every mistake in kernels made by hand is caught") {
+    Mutation mutation;
+    mutation.add(pipeline_plan());
+    mutation.add(warp_rows_plan());
+    mutation.add(block_rows_plan());
+    mutation.add(squares_plan());
+    MESSAGE(mutation.summary());
+    CHECK(mutation.survivors() == "");
+}
+
 TEST_CASE("every kind of mistake in every kind of kernel is caught") {
     Mutation mutation;
     mutation.add("y[i] := 2*x[i] + 1", {{"x", array({1001})}});
     mutation.add("Y[j,i] := X[i,j]", {{"X", array({70, 66})}});
-    mutation.add("y[i] := A[i,k]", {{"A", array({5, 301})}});
+    mutation.add("y[i] := A[i,k]", {{"A", array({50, 301})}});
     mutation.add("y[i] := A[i,k]", {{"A", array({3, 5000})}});
-    mutation.add("y[j] := A[i,j]", {{"A", array({101, 70})}});
-    mutation.add("p[j] := argmin[i](A[i,j])", {{"A", array({101, 33})}});
-    mutation.add("p[i] := argmax[k](A[i,k])", {{"A", array({5, 301})}});
+    mutation.add("y[j] := A[i,j]", {{"A", array({101, 270})}});
+    mutation.add("p[j] := argmin[i](A[i,j])", {{"A", array({101, 270})}});
+    mutation.add("p[i] := argmax[k](A[i,k])", {{"A", array({50, 301})}});
     mutation.add("C[i,j] := A[i,k]*B[k,j]", {{"A", array({70, 66})}, {"B", array({66, 130})}});
     mutation.add("C[i,j] := A[i,k]*B[k,j]", {{"A", array({64, 64})}, {"B", array({64, 64})}}, 1);
     MESSAGE(mutation.summary(), mutation.survivors());
