@@ -138,6 +138,14 @@ class Grouper {
         }
         return false;
     }
+    /// Whether both write one storage: these keep their order.
+    bool write_the_same(const Group& a, const Group& b) const {
+        return std::ranges::any_of(a.writes, [&](const BoundEquation& mine) {
+            return std::ranges::any_of(b.writes, [&](const BoundEquation& other) {
+                return storage(program_, mine.target) == storage(program_, other.target);
+            });
+        });
+    }
     bool is_updated(TensorId tensor) const {
         return std::any_of(program_.tensors.begin(), program_.tensors.end(),
                            [&](const BoundTensor& other) { return other.previous == tensor; });
@@ -174,8 +182,24 @@ class Grouper {
         if (total_cost > cheap_cost &&
             (readers.size() > 1 || !is_read_once_a_point(group, groups_[readers[0]])))
             return false;
+        const bool is_repeated = std::ranges::any_of(readers, [&](std::size_t reader) {
+            return groups_[reader].reduction && !is_read_once_a_point(group, groups_[reader]);
+        });
+        if (is_repeated && is_epilogue(producer)) return false;
         for (const std::size_t reader : readers) write_out(equation, groups_[reader]);
         return true;
+    }
+
+    /// Whether an earlier reduction can store the group's term in place of its own result.
+    bool is_epilogue(std::size_t consumer) {
+        for (std::size_t producer = consumer; producer-- > 0;) {
+            if (!reads_a_write(groups_[consumer], groups_[producer])) continue;
+            if (!groups_[producer].reduction) return false;
+            const std::optional<BoundEquation> joined =
+                rename(groups_[consumer], groups_[producer]);
+            return joined && is_safe(groups_[producer], *joined);
+        }
+        return false;
     }
 
     /// Whether the terms of `producer` mean the same when evaluated in `reader`.
@@ -366,18 +390,20 @@ class Grouper {
                     groups_.begin() + std::ptrdiff_t(consumer));
         return true;
     }
-    /// Nothing between them makes what the consumer reads, or reads what it overwrites.
+    /// Nothing between them makes what the consumer reads or updates, or reads what it overwrites.
     bool can_rise(std::size_t producer, std::size_t consumer) const {
         for (std::size_t i = producer + 1; i < consumer; ++i) {
+            if (write_the_same(groups_[consumer], groups_[i])) return false;
             if (reads_a_write(groups_[consumer], groups_[i])) return false;
             if (updates_something_read(groups_[consumer], terms(groups_[i]))) return false;
             if (updates_something_read(groups_[i], terms(groups_[consumer]))) return false;
         }
         return true;
     }
-    /// Nothing between them reads what the producer makes, or overwrites what it reads.
+    /// Nothing between them reads or updates what the producer makes, or overwrites what it reads.
     bool can_sink(std::size_t producer, std::size_t consumer) const {
         for (std::size_t i = producer + 1; i < consumer; ++i) {
+            if (write_the_same(groups_[producer], groups_[i])) return false;
             if (reads_a_write(groups_[i], groups_[producer])) return false;
             if (updates_something_read(groups_[i], terms(groups_[producer]))) return false;
             if (updates_something_read(groups_[producer], terms(groups_[i]))) return false;

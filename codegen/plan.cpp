@@ -52,11 +52,7 @@ class Planner {
         places_.resize(program_.tensors.size());
         for (std::size_t t = 0; t < program_.tensors.size(); ++t) {
             const TensorId root = storage(program_, TensorId(t));
-            if (position(root) != t) {
-                places_[t] = places_[position(root)];
-                continue;
-            }
-            if (!used.contains(root)) continue;
+            if (position(root) != t || !used.contains(root)) continue;
             const BoundTensor& tensor = program_.at(root);
             const bool is_visible = visible.contains(root);
             places_[t] = builder_.add_buffer(
@@ -66,6 +62,9 @@ class Planner {
                  .dtype = tensor.dtype,
                  .elements = span(tensor)});
         }
+        // A version may be numbered before the array that it updates.
+        for (std::size_t t = 0; t < program_.tensors.size(); ++t)
+            places_[t] = places_[position(storage(program_, TensorId(t)))];
     }
     [[nodiscard]] std::set<TensorId> used_storages() const {
         std::set<TensorId> used;

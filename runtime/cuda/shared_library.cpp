@@ -115,6 +115,24 @@ void* open(Search& search) {
     return nullptr;
 }
 
+/// Whether only the directories of RICCI_CUDA_PATH were looked into.
+bool is_path_closed() {
+    const auto path = env::cuda_path();
+    return path && std::ranges::find(*path, std::string()) == path->end();
+}
+
+std::string problem_of(const Search& search, const LibraryName& name) {
+    if (!search.problem().empty()) return "cannot be loaded: " + search.problem();
+    if (!is_path_closed()) return format("({}) is not installed", name.sonames.front());
+    return format("({}) is not in RICCI_CUDA_PATH={}", name.sonames.front(),
+                  join(*env::cuda_path(), ":"));
+}
+
+std::string hint_for(const LibraryName& name) {
+    if (!is_path_closed()) return std::string(name.hint);
+    return "a `:` at the end of RICCI_CUDA_PATH adds the usual places";
+}
+
 std::string path_of(void* handle, const std::string& fallback) {
     const link_map* map = nullptr;
     const bool is_known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
@@ -127,13 +145,9 @@ SharedLibrary::SharedLibrary(const LibraryName& name) : name_(name) {
     Search search(name_.sonames);
     handle_ = open(search);
     if (handle_ == nullptr) {
-        const std::string& problem = search.problem();
-        throw Error(
-            {.kind = ErrorKind::device,
-             .message = problem.empty()
-                            ? format("{} ({}) is not installed", name_.title, name_.sonames.front())
-                            : format("{} cannot be loaded: {}", name_.title, problem),
-             .hint = std::string(name_.hint)});
+        throw Error({.kind = ErrorKind::device,
+                     .message = format("{} {}", name_.title, problem_of(search, name_)),
+                     .hint = hint_for(name_)});
     }
     path_ = path_of(handle_, name_.sonames.front());
 }

@@ -51,6 +51,13 @@ TEST_CASE("a cheap pointwise term is written out in its readers") {
                  {"Y", "Z"}) == "C | Y | Z");
 }
 
+TEST_CASE("a layer stores its activation, the next layer does not evaluate it again and again") {
+    CHECK(groups("Z[i,j] := A[i,k]*B[k,j]; H[i,j] := relu(Z[i,j] + b[j]); Y[i,k] := H[i,j]*B[k,j]",
+                 matrices, {"Y"}) == "H | Y");
+    CHECK(groups("Z[i,j] := A[i,k]*B[k,j]; H[i,j] := relu(Z[i,j] + b[j]); y[i] := H[i,j]", matrices,
+                 {"y"}) == "Z | y");
+}
+
 TEST_CASE("an output is stored even where it is cheap") {
     CHECK(groups("C[i,k] := 2*A[i,k]; Y[i,j] := C[i,k]*B[k,j]", matrices, {"C", "Y"}) == "C | Y");
 }
@@ -58,6 +65,12 @@ TEST_CASE("an output is stored even where it is cheap") {
 TEST_CASE("no read moves across an update of what it reads") {
     CHECK(groups("y[i] := 2*x[i]; x[i] = 0*x[i]; z[i] := y[i] + x[i]", matrices, {"x", "z"}) ==
           "y | x z");
+}
+
+TEST_CASE("an update does not move across the definition of what it updates") {
+    CHECK(groups("s := x[i]; u[i] := 3*x[i]; u[0] += 2*s", matrices, {"u"}) == "u | u");
+    CHECK(groups("s := x[i]; u[i] := 3*x[i]; u[0] += 2*s; u[1] -= s", matrices, {"u"}) ==
+          "u | s u | u");
 }
 
 TEST_CASE("statements over the same points that read each other are one pass") {

@@ -109,6 +109,18 @@ TEST_CASE("an argument is updated also when another result is asked for") {
     CHECK(str(y) == "[11, 12]");
 }
 
+TEST_CASE("an update of a new array comes after its definition, wherever its value comes from") {
+    const Function f = compile("s := x[i]; u[i] := 3*x[i]; u[0] += 2*s");
+    CHECK(str(f(vector_of({1, 1, 1}))) == "[9, 3, 3]");
+    const Function g = compile("t[i] := 2*w[i]; t[0] += x[i]; y[i] := t[i]*w[i]");
+    const Array w = vector_of({1, 2});
+    const Array x = vector_of({10, 20, 30});
+    const Array dy = vector_of({1, 1});
+    CHECK(str(g(w, x)) == "[62,  8]");
+    CHECK(str(g.grad("w")({{"w", w}, {"x", x}, {"dy", dy}})) == "[64,  8]");
+    CHECK(str(g.grad("x")({{"w", w}, {"x", x}, {"dy", dy}})) == "[1, 1, 1]");
+}
+
 TEST_CASE("an updated view changes only its own elements") {
     const Array whole = Array::zeros(DType::f32, {3, 4});
     const Function set = compile("a[i,j] = 1 + i + j");
@@ -226,8 +238,8 @@ TEST_CASE("an empty function and a device that is not there are errors") {
           "  = hint: make it with compile(\"...\")");
     const tests::SetVariable nowhere("RICCI_CUDA_PATH", "/no/such/directory");
     CHECK(error_text([] { (void)compile("y := x", "", Device::cuda); }) ==
-          "device: the CUDA driver (libcuda.so.1) is not installed\n"
-          "  = hint: install NVIDIA's driver on a machine with a GPU, or run with --device cpu");
+          "device: the CUDA driver (libcuda.so.1) is not in RICCI_CUDA_PATH=/no/such/directory\n"
+          "  = hint: a `:` at the end of RICCI_CUDA_PATH adds the usual places");
 }
 
 TEST_CASE("a function may be called and differentiated from many threads") {

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 const std::string toolkit = "/usr/local/cuda/lib64";
 const std::string stub = toolkit + "/stubs/libcuda.so";
 const std::string no_driver =
-    "device: the CUDA driver (libcuda.so.1) is not installed\n"
-    "  = hint: install NVIDIA's driver on a machine with a GPU, or run with --device cpu\n";
+    "device: the CUDA driver (libcuda.so.1) is not in RICCI_CUDA_PATH=/no/such/directory\n"
+    "  = hint: a `:` at the end of RICCI_CUDA_PATH adds the usual places\n";
 
 Outcome run(const std::vector<std::string>& words) {
     const TemporaryFolder folder;
@@ -52,12 +52,14 @@ TEST_CASE("info says of each library of CUDA what is missing") {
     const Outcome outcome = run({"info"});
     CHECK(outcome.status == 0);
     CHECK(outcome.err == "");
-    CHECK(contains(outcome.out,
-                   "cuda         no: the CUDA driver (libcuda.so.1) is not installed\n"));
-    CHECK(contains(outcome.out, "  nvrtc      no: NVRTC (libnvrtc.so.13) is not installed\n"));
-    CHECK(
-        contains(outcome.out, "  cublasLt   no: cuBLASLt (libcublasLt.so.13) is not installed\n"));
-    CHECK(contains(outcome.out, "  cudnn      no: cuDNN (libcudnn.so.9) is not installed\n"));
+    const std::string nowhere_text = " is not in RICCI_CUDA_PATH=/no/such/directory\n";
+    for (const std::string line : {"cuda         no: the CUDA driver (libcuda.so.1)",
+                                   "  nvrtc      no: NVRTC (libnvrtc.so.13)",
+                                   "  cublasLt   no: cuBLASLt (libcublasLt.so.13)",
+                                   "  cudnn      no: cuDNN (libcudnn.so.9)"}) {
+        CAPTURE(line);
+        CHECK(contains(outcome.out, line + nowhere_text));
+    }
 }
 
 TEST_CASE("CUDA's text is shown without a driver and without libraries") {
@@ -79,7 +81,7 @@ TEST_CASE("CUDA's text is shown without a driver and without libraries") {
           "Run with --help for more information.\n");
     const Outcome ptx = run({"explain", program, "W=20x30", "X=40x30", "--stage", "ptx"});
     CHECK(ptx.status == 1);
-    CHECK(ptx.err.starts_with("device: NVRTC (libnvrtc.so.13) is not installed\n  = hint: "));
+    CHECK(ptx.err.starts_with("device: NVRTC (libnvrtc.so.13) is not in RICCI_CUDA_PATH="));
 }
 
 TEST_CASE("PTX is shown where NVRTC is, for the GPU that is named") {
@@ -145,7 +147,7 @@ TEST_CASE("each library of CUDA may be missing by itself") {
             REQUIRE(begin != std::string::npos);
             const std::string line =
                 info.out.substr(begin + 1, info.out.find('\n', begin + 1) - begin - 1);
-            CHECK(contains(line, "is not installed") == (name == missing));
+            CHECK(contains(line, "is not in RICCI_CUDA_PATH=") == (name == missing));
         }
         CHECK(run({"run", "y := 2*x", "x=3"}).out == "6\n");
     }
