@@ -167,7 +167,7 @@ std::int64_t estimated_registers(const TileConfig& config, const TileProblem& pr
         config.threads());
     // Fragments of the next point are loaded before the last one is done with. Beside addresses the
     // body needs some of its own, functions more.
-    const std::int64_t body = has_functions(problem) ? 16 : own_operations(problem) > 1 ? 8 : 0;
+    const std::int64_t body = has_functions(problem) ? 16 : own_operations(problem) > 1 ? 12 : 0;
     const std::int64_t own = 24 + body * problem.element_words;
     return accumulators + fragments * 3 / 2 + fetched + own;
 }
@@ -180,7 +180,7 @@ std::int64_t shared_bytes(const TileConfig& config, const TileProblem& problem,
 }
 
 std::optional<TileChoice> choose_tile(const TileProblem& problem, const GpuTarget& target) {
-    constexpr std::int64_t most_registers = 240;
+    constexpr std::int64_t most_registers = 220;
     std::optional<TileChoice> best;
     for (const TileConfig& config : configs) {
         if (estimated_registers(config, problem) > most_registers) continue;
@@ -189,15 +189,20 @@ std::optional<TileChoice> choose_tile(const TileProblem& problem, const GpuTarge
         const std::int64_t depth_tiles = ceil_div(problem.depth, config.depth);
         const bool may_split =
             problem.may_split && estimate.tiles() < 4 * std::int64_t(target.multiprocessors);
-        for (std::int64_t chunks = 1; chunks <= most_chunks; chunks *= 2) {
-            if (chunks > 1 && (!may_split || depth_tiles < chunks * least_tiles_a_chunk)) break;
+        for (std::int64_t wanted = 1; wanted <= most_chunks; ++wanted) {
+            if (wanted > 1 && (!may_split || depth_tiles < wanted * least_tiles_a_chunk)) break;
+            // Equal chunks where they can be: the last one should not be a sliver.
+            const std::int64_t chunks = ceil_div(depth_tiles, ceil_div(depth_tiles, wanted));
+            if (chunks < wanted) continue;
             const std::int64_t stages = estimate.stages(chunks);
             const double cycles = estimate.cycles(chunks, stages);
             if (best && cycles >= best->cycles) continue;
-            // Equal chunks where they can be: the last one should not be a sliver.
-            const std::int64_t length = ceil_div(depth_tiles, chunks);
-            best = {config, ceil_div(depth_tiles, length),  stages,
-                    cycles, wanted_blocks(config, problem), unrolled_points(config, problem)};
+            best = {config,
+                    chunks,
+                    stages,
+                    cycles,
+                    wanted_blocks(config, problem),
+                    unrolled_points(config, problem)};
         }
     }
     if (best && best->cycles >= untiled_cycles(problem, target)) return std::nullopt;

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "base/match.h"
-#include "codegen/gpu/share_out.h"
+#include "codegen/gpu/coalescing.h"
 #include "codegen/gpu/threads.h"
 
 namespace ricci::codegen::gpu {
@@ -102,6 +102,26 @@ class Finder {
                points(kernel.free) > 0 && (!kernel.body || points(kernel.reduced) > 0);
     }
 
+    /// Two loads along the rows of which each belongs to rows that the other knows nothing of:
+    /// tiles of rows against columns do better.
+    static bool is_contraction(const Kernel& kernel) {
+        std::vector<Touch> loads = touches_of(kernel, Part::body);
+        const auto moves = [](const Touch& touch, const std::vector<Axis>& axes) {
+            return std::ranges::any_of(
+                axes, [&](const Axis& axis) { return touch.address.coefficient(axis.var) != 0; });
+        };
+        std::erase_if(loads, [&](const Touch& touch) { return !moves(touch, kernel.reduced); });
+        const auto has_own_row = [&](const Touch& a, const Touch& b) {
+            return std::ranges::any_of(kernel.free, [&](const Axis& axis) {
+                return a.address.coefficient(axis.var) != 0 && b.address.coefficient(axis.var) == 0;
+            });
+        };
+        return std::ranges::any_of(loads, [&](const Touch& a) {
+            return std::ranges::any_of(
+                loads, [&](const Touch& b) { return has_own_row(a, b) && has_own_row(b, a); });
+        });
+    }
+
     bool begin(const Kernel& kernel) {
         if (!kernel.body || !is_plain(kernel) || kernel.reduced.empty()) return false;
         Nest& nest = chain_.kernel.nest;
@@ -156,6 +176,7 @@ class Finder {
 
     /// Takes the kernel into the chain as its next stage, if it may be.
     bool add(const Kernel& kernel, const std::vector<Axis>& rows, const std::vector<Axis>& along) {
+        if (kernel.body && is_contraction(kernel)) return false;
         if (!std::ranges::equal(along, chain_.kernel.reduced, {}, &Axis::extent, &Axis::extent))
             return false;
         Substitution to;

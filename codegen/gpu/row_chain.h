@@ -8,7 +8,7 @@
 //   - whose other axes have the same extents: what is reduced, and what a pass over memory adds;
 //   - in which a result of a row is read at that row alone;
 //   - that write no other buffer which one of them reads, and none twice;
-//   - of which two read the same elements.
+//   - of which two read the same elements, and none is rows against columns.
 #pragma once
 
 #include <optional>

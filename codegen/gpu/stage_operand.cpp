@@ -61,7 +61,6 @@ std::int64_t aligned_lanes(const Nest& nest, const Value& term, const std::vecto
     for (const Load* load : loads(term)) {
         if (load->at.affine.coefficient(along.var) == 0) continue;
         const std::int64_t size = bytes(nest.at(load->buffer).dtype);
-        if (size < 4) return 1;
         const std::int64_t divisor =
             known_divisor(nest, load->buffer, joint(load->at.affine), along.var);
         lanes = std::gcd(std::min(lanes, vector_bytes / size), divisor);
@@ -119,11 +118,11 @@ std::int64_t OperandStage::along_groups() const {
 }
 std::int64_t OperandStage::along_threads() const {
     const std::int64_t threads = std::min(along_groups(), threads_);
+    if (!way_.is_asynchronous || !way_.is_along_depth) return threads;
     // Elements that are turned come by whole sectors; the next ones are near, so that one address
-    // serves several copies of a thread.
-    return way_.is_asynchronous && way_.is_along_depth
-               ? std::min(threads, sector_bytes / bytes(staged_.term->dtype))
-               : threads;
+    // serves several copies of a thread. Every thread has some.
+    const std::int64_t sector = sector_bytes / bytes(staged_.term->dtype);
+    return std::min(threads, std::max(sector, threads_ / side_.width));
 }
 
 void OperandStage::choose_passes() {

@@ -11,22 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "codegen/gpu/choose_tile.h"
 #include "codegen/gpu/numbering.h"
+#include "codegen/gpu/tile_places.h"
 #include "codegen/kernel.h"
 #include "codegen/schedule.h"
 
 namespace ricci::codegen::gpu {
-
-/// The rows, or the columns, of a contraction as blocks see them.
-struct TileSide {
-    std::vector<Axis> axes;  ///< outermost first
-    std::int64_t width = 1;  ///< of a tile
-    AffineForm tile = {};    ///< its number
-
-    [[nodiscard]] std::int64_t extent() const { return points(axes); }
-    [[nodiscard]] bool has_edge() const { return extent() % width != 0; }
-};
 
 /// The reduced points, cut into tiles.
 struct TileDepth {

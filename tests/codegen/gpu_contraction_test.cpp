@@ -82,11 +82,16 @@ TEST_CASE("every tile of the list multiplies matrices that fit it and that do no
         for (const std::int64_t more : {0, 3}) {
             CAPTURE(config.rows);
             CAPTURE(config.columns);
+            const std::int64_t depth = 2 * config.depth + more;
             for (const std::int64_t stages : {2, 4})
                 check("C[i,j] := A[i,k]*B[k,j]",
-                      {{"A", array({config.rows + more, 2 * config.depth + more})},
-                       {"B", array({2 * config.depth + more, config.columns + more})}},
+                      {{"A", array({config.rows + more, depth})},
+                       {"B", array({depth, config.columns + more})}},
                       {config, 1, stages, 0});
+            check("C[i,j] := A[i,k]*B[j,k]",
+                  {{"A", array({config.rows + more, depth}, DType::f64)},
+                   {"B", array({config.columns + more, depth}, DType::f64)}},
+                  {config, 1, 2, 0});
         }
 }
 TEST_CASE("a GPU multiplies matrices whichever way they lie") {
@@ -122,6 +127,13 @@ TEST_CASE("any body and any reducer run in tiles") {
     check("C[i,j] := sum[k](exp(A[i,k])*B[k,j]*k)", sizes);
     check("C[i,j] := sum[k](k > 3 ? A[i,k]*B[k,j] : A[i,k] + B[k,j])", sizes);
     check("C[i,j] := sum[k](A[i,k] > B[k,j])", sizes);
+}
+TEST_CASE("integers and truth values are multiplied, counted and compared in tiles") {
+    for (const DType dtype : {DType::i32, DType::i64, DType::u8, DType::boolean}) {
+        const Signature sizes = {{"A", array({35, 24}, dtype)}, {"B", array({24, 36}, dtype)}};
+        check("C[i,j] := sum[k](A[i,k]*B[k,j])", sizes);
+        check("C[i,j] := max[k](A[i,k] == B[k,j] ? k : -1)", sizes);
+    }
 }
 TEST_CASE("terms that do not move with the reduced axes are held in registers") {
     check("dw[i,k] := sum[j](2*(w[i,k] - x[j,k])*dD[i,j])",

@@ -140,6 +140,8 @@ TEST_CASE("reductions of the same rows read them once on a GPU") {
     CHECK(steps("L[n] := logsumexp[c](Z[n,c]) - sum[c](c == label[n] ? Z[n,c] : 0)",
                 {{"Z", array({128, 10})}, {"label", array({128})}}) == 1);
     CHECK(steps("y[i] := A[i,k]; z[k] := A[i,k]", {{"A", array({40, 40})}}) == 2);
+    CHECK(steps("C[i,j] := A[i,k]*B[j,k]; D[i,j] := (A[i,k] - B[j,k])^2",
+                {{"A", array({20, 40})}, {"B", array({20, 40})}}) == 2);
 }
 
 TEST_CASE("rows are no chain on a GPU where a kernel needs what another thread wrote") {
