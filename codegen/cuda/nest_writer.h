@@ -17,7 +17,16 @@
 namespace ricci::codegen::cuda {
 
 /// How strongly the outermost operator of a text binds.
-enum class Strength : std::uint8_t { choice, logic, comparison, sum, product, unary, primary };
+enum class Strength : std::uint8_t {
+    choice,
+    either,
+    both,
+    comparison,
+    sum,
+    product,
+    unary,
+    primary
+};
 
 /// An expression. An i64 value whose range is known to fit is computed as an `int`.
 struct Text {

@@ -78,26 +78,27 @@ struct Infix {
     Strength strength;
 };
 constexpr Infix infix_operators[] = {
-    {Op::add, " + ", Strength::sum},          {Op::mul, " * ", Strength::product},
-    {Op::div, " / ", Strength::product},      {Op::eq, " == ", Strength::comparison},
-    {Op::ne, " != ", Strength::comparison},   {Op::lt, " < ", Strength::comparison},
-    {Op::le, " <= ", Strength::comparison},   {Op::gt, " > ", Strength::comparison},
-    {Op::ge, " >= ", Strength::comparison},   {Op::logical_and, " && ", Strength::logic},
-    {Op::logical_or, " || ", Strength::logic}};
+    {Op::add, " + ", Strength::sum},           {Op::mul, " * ", Strength::product},
+    {Op::div, " / ", Strength::product},       {Op::eq, " == ", Strength::comparison},
+    {Op::ne, " != ", Strength::comparison},    {Op::lt, " < ", Strength::comparison},
+    {Op::le, " <= ", Strength::comparison},    {Op::gt, " > ", Strength::comparison},
+    {Op::ge, " >= ", Strength::comparison},    {Op::logical_and, " && ", Strength::both},
+    {Op::logical_or, " || ", Strength::either}};
 
 Strength above(Strength strength) { return Strength(int(strength) + 1); }
 
-/// Sums and products from left to right; comparisons and logic, which have two operands, in
-/// parentheses wherever they meet their like.
+/// From left to right. Comparisons, and `&&` beside `||`, have parentheses around them.
 Text infix(const Infix& row, const std::vector<Text>& args) {
-    const bool is_chain = row.strength == Strength::sum || row.strength == Strength::product;
-    std::string text = at_least(is_chain ? row.strength : above(row.strength), args[0]);
+    const bool is_logic = row.strength == Strength::either || row.strength == Strength::both;
+    const Strength others = above(is_logic ? Strength::both : row.strength);
+    const bool is_chain = row.strength != Strength::comparison && args[0].strength == row.strength;
+    std::string text = at_least(is_chain ? row.strength : others, args[0]);
     for (std::size_t i = 1; i < args.size(); ++i) {
         // `a + -b` is a difference, unless the minus is a number's.
         if (row.op == Op::add && args[i].strength == Strength::unary && args[i].text[0] == '-')
             text += format(" - {}", args[i].text.substr(1));
         else
-            text += format("{}{}", row.text, at_least(above(row.strength), args[i]));
+            text += format("{}{}", row.text, at_least(others, args[i]));
     }
     return {text, row.strength};
 }
@@ -139,20 +140,27 @@ bool is_rounding(Op op) {
 /// Of bool: sums are `or`, products `and`.
 Text of_bools(Op op, const std::vector<Text>& args) {
     const auto logical = [&](Op as, const std::vector<Text>& of) {
+        const std::string_view neutral = as == Op::logical_and ? "true" : "false";
+        const std::string_view decisive = as == Op::logical_and ? "false" : "true";
         Text result = of[0];
-        for (std::size_t i = 1; i < of.size(); ++i)
-            result = infix(*find_infix(as), {result, of[i]});
+        for (std::size_t i = 1; i < of.size(); ++i) {
+            if (result.text == decisive || of[i].text == neutral) continue;
+            result = result.text == neutral || of[i].text == decisive
+                         ? of[i]
+                         : infix(*find_infix(as), {result, of[i]});
+        }
         return result;
     };
     const auto inverse = [](const Text& a) {
         return Text{format("!{}", at_least(Strength::primary, a)), Strength::unary};
     };
-    if (find_infix(op) != nullptr && op != Op::add && op != Op::mul && op != Op::div)
-        return infix(*find_infix(op), args);
+    if (is_comparison(op)) return infix(*find_infix(op), args);
     if (op == Op::select) return choice(args);
     if (op == Op::logical_not) return inverse(args[0]);
-    if (op == Op::add || op == Op::max) return logical(Op::logical_or, args);
-    if (op == Op::mul || op == Op::min || op == Op::floordiv) return logical(Op::logical_and, args);
+    if (op == Op::add || op == Op::max || op == Op::logical_or)
+        return logical(Op::logical_or, args);
+    if (op == Op::mul || op == Op::min || op == Op::floordiv || op == Op::logical_and)
+        return logical(Op::logical_and, args);
     if (op == Op::pow) return logical(Op::logical_or, {args[0], inverse(args[1])});
     if (op == Op::fma)
         return logical(Op::logical_or, {logical(Op::logical_and, {args[0], args[1]}), args[2]});
@@ -223,6 +231,23 @@ Range unite(const Range& a, const Range& b) {
     return {std::min(a.low, b.low), std::max(a.high, b.high), 1};
 }
 
+/// What the comparison of all values in two ranges gives, when it is always the same.
+std::optional<bool> outcome(Op op, const Range& a, const Range& b) {
+    const auto decided = [](bool holds, bool fails) -> std::optional<bool> {
+        if (holds || fails) return holds;
+        return std::nullopt;
+    };
+    const bool is_below = a.high < b.low;
+    const bool is_above = a.low > b.high;
+    const bool is_same = a.low == a.high && b.low == b.high && a.low == b.low;
+    if (op == Op::lt) return decided(is_below, a.low >= b.high);
+    if (op == Op::ge) return decided(a.low >= b.high, is_below);
+    if (op == Op::gt) return decided(is_above, a.high <= b.low);
+    if (op == Op::le) return decided(a.high <= b.low, is_above);
+    if (op == Op::eq) return decided(is_same, is_below || is_above);
+    return decided(is_below || is_above, is_same);
+}
+
 /// An i64 operation on operands that are `int`s, when its value is one, too.
 std::optional<Text> of_ints(Op op, const std::vector<Text>& args) {
     const auto with = [](Text text, std::optional<Range> range) {
@@ -267,7 +292,10 @@ Text operation_text(Op op, DType dtype, std::vector<Text> args) {
             result.range = unite(*args[1].range, *args[2].range);
         return result;
     }
-    if (std::ranges::all_of(args, is_int) && !is_comparison(op)) {
+    if (std::ranges::all_of(args, is_int) && is_comparison(op)) {
+        if (const auto known = outcome(op, *args[0].range, *args[1].range))
+            return {*known ? "true" : "false"};
+    } else if (std::ranges::all_of(args, is_int)) {
         if (auto result = of_ints(op, args)) return std::move(*result);
     }
     Text result = of_integers(op, dtype, args);

@@ -82,7 +82,7 @@ template <> struct rc_word<16> { using type = uint4; };
 template <class T, class V> RC_INLINE void rc_stream(T* p, V value) {
     using Word = typename rc_word<sizeof(V)>::type;
     Word word;
-    __builtin_memcpy(&word, &value, sizeof(V));
+    memcpy(&word, &value, sizeof(V));
     __stcs(reinterpret_cast<Word*>(p), word);
 }
 template <class T, class I, class V> RC_INLINE void rc_store_stream(T* p, I i, V value) {

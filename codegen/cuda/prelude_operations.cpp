@@ -48,10 +48,19 @@ template <class T> RC_INLINE T rc_neg(T a) {
     using U = typename rc_limits<T>::bits;
     return T(U(0) - U(a));
 }
-// Both rounded down; by zero both are 0.
+// Both rounded down. Of integers both are 0 by zero.
 template <class T> RC_INLINE T rc_floordiv(T a, T b) {
     if constexpr (rc_is_real<T>::value) {
-        return b == T(0) ? T(0) : floor(a / b);
+        // The floor of the rounded quotient may be one too large: what an fma leaves of a tells,
+        // or is NaN where there is no such quotient. Large quotients are whole as they are.
+        const T ratio = a / b;
+        const T whole = floor(ratio);
+        const T rest = fma(-whole, b, a);
+        const bool is_above = (rest < T(0) || rest > T(0)) && (rest < T(0)) != (b < T(0));
+        const bool is_small = fabs(ratio) < (sizeof(T) == 4 ? T(16777216) : T(9007199254740992));
+        const bool is_minus_one = fabs(b) == rc_inf<T>() && fabs(a) < rc_inf<T>() && a != T(0) &&
+                                  (a < T(0)) != (b < T(0));
+        return is_minus_one ? T(-1) : is_above && is_small ? whole - T(1) : whole;
     } else {
         if (b == T(0)) return T(0);
         if constexpr (rc_limits<T>::has_sign) {
@@ -65,9 +74,10 @@ template <class T> RC_INLINE T rc_floordiv(T a, T b) {
 }
 template <class T> RC_INLINE T rc_mod(T a, T b) {
     if constexpr (rc_is_real<T>::value) {
-        if (b == T(0)) return T(0);
         const T rest = fmod(a, b);
-        return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+        const bool is_opposite =
+            (rest < T(0) || rest > T(0)) && (rest < T(0)) != (b < T(0));
+        return is_opposite ? rest + b : rest;
     } else {
         if (b == T(0)) return T(0);
         if constexpr (rc_limits<T>::has_sign) {

@@ -171,7 +171,10 @@ void NestWriter::statement(const Stmt& stmt) {
     match(
         stmt.node, [&](const Loop& l) { loop(l); },
         [&](const Guard& guard) {
-            block(format("if ({})", value(guard.condition).text), [&] { body(guard.body); });
+            const std::string condition = value(guard.condition).text;
+            if (condition == "true") return body(guard.body);
+            if (condition != "false")
+                block(format("if ({})", condition), [&] { body(guard.body); });
         },
         [&](const Let& l) { let(l); }, [&](const LetVar& l) { let_var(l); },
         [&](const Store& s) { store(s); }, [&](const Barrier&) { line("RC_BARRIER();"); },
@@ -246,6 +249,11 @@ void NestWriter::let(const Let& let) {
 }
 
 void NestWriter::let_var(const LetVar& let) {
+    const Range range = ranges_.at(let.var);
+    if (range.low == range.high) {
+        vars_.at(std::size_t(let.var)) = {.name = {}, .is_wide = false, .constant = range.low};
+        return;
+    }
     const BoundTerm quotient_of{let.form, let.divisor};
     Text text = quotient(quotient_of, false);
     const Range before = ranges_.of(quotient_of, false);
@@ -255,7 +263,7 @@ void NestWriter::let_var(const LetVar& let) {
         text.text =
             format("rc_mod_by<{}>({}, {})", text.range ? "int" : "rc_i64", text.text, let.modulus);
     // A remainder in 64 bits may be small.
-    const bool is_wide = !text.range && !ranges_.at(let.var).is_narrow();
+    const bool is_wide = !text.range && !range.is_narrow();
     if (!text.range && !is_wide) text.text = format("int({})", text.text);
     const std::string content = text.text;
     line(format("const {} {} = {};", index_type(is_wide), declare(let.var, is_wide), content));
@@ -287,8 +295,7 @@ std::string NestWriter::copied(BufferId to, Address at, BufferId from, Address s
                                       ? ""
                                       : format(", {}, {}", to_constant, from_constant);
     return format("rc_copy_async<{}{}>({}, {}, {}, {});", width, constants,
-                  buffers_[std::size_t(to)], index(at), buffers_[std::size_t(from)],
-                  index(source));
+                  buffers_[std::size_t(to)], index(at), buffers_[std::size_t(from)], index(source));
 }
 
 void NestWriter::store(const Store& store, const Text& text) {

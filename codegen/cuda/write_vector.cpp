@@ -194,8 +194,11 @@ void NestWriter::lanes_body(const Body& body, const std::vector<std::uint32_t>& 
 /// An unrolled loop, or a guard that holds for all lanes or none.
 void NestWriter::nested(const Leaf& leaf) {
     if (const auto* guard = std::get_if<Guard>(&leaf.stmt.node)) {
-        return block(format("if ({})", value(guard->condition).text),
-                     [&] { lanes_body(guard->body, leaf.conditions); });
+        const std::string condition = value(guard->condition).text;
+        const auto inside = [&] { lanes_body(guard->body, leaf.conditions); };
+        if (condition == "true") return inside();
+        if (condition != "false") block(format("if ({})", condition), inside);
+        return;
     }
     const auto& loop = std::get<Loop>(leaf.stmt.node);
     unrolled_loop(loop, [&] { lanes_body(loop.body, leaf.conditions); });

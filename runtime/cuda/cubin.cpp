@@ -140,15 +140,16 @@ struct Mnemonic {
 constexpr unsigned branch = 0x947;
 constexpr unsigned no_operation = 0x918;
 constexpr Mnemonic mnemonics[] = {
-    {0x223, "FFMA"},      {0x423, "FFMA"},      {0x823, "FFMA"},      {0xa23, "FFMA"},
-    {0xc23, "FFMA"},      {0x221, "FADD"},      {0x421, "FADD"},      {0x821, "FADD"},
-    {0xa21, "FADD"},      {0xc21, "FADD"},      {0x220, "FMUL"},      {0x420, "FMUL"},
-    {0x820, "FMUL"},      {0xa20, "FMUL"},      {0xc20, "FMUL"},      {0x22b, "DFMA"},
-    {0x42b, "DFMA"},      {0x82b, "DFMA"},      {0xa2b, "DFMA"},      {0xc2b, "DFMA"},
-    {0x308, "MUFU"},      {0x23c, "HMMA"},      {0xb1d, "BAR"},       {0xfae, "LDGSTS"},
-    {0x984, "LDS", true}, {0x388, "STS", true}, {0x981, "LDG", true}, {0x986, "STG", true},
-    {0x983, "LDL", true}, {0x387, "STL", true}, {0x389, "SHFL"},      {0xf89, "SHFL"},
-    {0x589, "SHFL"},      {branch, "BRA"},      {0x94d, "EXIT"}};
+    {0x209, "FMNMX"},     {0x809, "FMNMX"},     {0x223, "FFMA"},      {0x423, "FFMA"},
+    {0x823, "FFMA"},      {0xa23, "FFMA"},      {0xc23, "FFMA"},      {0x221, "FADD"},
+    {0x421, "FADD"},      {0x821, "FADD"},      {0xa21, "FADD"},      {0xc21, "FADD"},
+    {0x220, "FMUL"},      {0x420, "FMUL"},      {0x820, "FMUL"},      {0xa20, "FMUL"},
+    {0xc20, "FMUL"},      {0x22b, "DFMA"},      {0x42b, "DFMA"},      {0x82b, "DFMA"},
+    {0xa2b, "DFMA"},      {0xc2b, "DFMA"},      {0x308, "MUFU"},      {0x23c, "HMMA"},
+    {0xb1d, "BAR"},       {0xfae, "LDGSTS"},    {0x984, "LDS", true}, {0x388, "STS", true},
+    {0x981, "LDG", true}, {0x986, "STG", true}, {0x983, "LDL", true}, {0x387, "STL", true},
+    {0x389, "SHFL"},      {0xf89, "SHFL"},      {0x589, "SHFL"},      {branch, "BRA"},
+    {0x94d, "EXIT"}};
 
 std::string mnemonic(std::uint64_t low, std::uint64_t high) {
     const unsigned opcode = low & 0xfff;

@@ -250,5 +250,46 @@ TEST_CASE("every operation compiles for every type that has it") {
     CHECK(image.symbols.size() == nests.size());
 }
 
+/// A pass over lanes of neighbours, of any type and alignment, masked or not, streaming or not.
+Nest pass(DType dtype, std::int64_t lanes, std::int64_t stride, bool is_masked, StoreHint hint) {
+    GpuBuilder b("pass");
+    const BufferId x = b.argument("x", dtype);
+    const BufferId y = b.result("y", dtype);
+    const BufferId s = b.shared("s", 16384 / std::int64_t(size_bytes(dtype)), dtype);
+    const VarId lane = b.var("lane");
+    const AffineForm at = form(b.thread, stride) + form(lane);
+    const BufferId target = hint == StoreHint::asynchronous ? s : y;
+    LoopBound upper = bound(lanes);
+    if (is_masked) upper = with(std::move(upper), form(1001) - form(b.thread, stride));
+    Body body;
+    body.push_back(make_loop(lane, Bind::vector, bound(0), std::move(upper),
+                             one({Store{target, {at}, b.load(x, at), std::nullopt, hint}})));
+    body.push_back({Commit{}});
+    body.push_back({Wait{0}});
+    body.push_back({Barrier{}});
+    body.push_back(make_store(y, {form(b.thread)}, b.load(s, form(63) - form(b.thread))));
+    return b.finish(std::move(body));
+}
+
+TEST_CASE("accesses of every width compile") {
+    if (!has_nvrtc()) return;
+    std::vector<Nest> nests;
+    for (const auto& [dtype, lanes] :
+         std::vector<std::pair<DType, std::int64_t>>{{DType::f32, 4},
+                                                     {DType::f32, 2},
+                                                     {DType::f64, 2},
+                                                     {DType::i64, 2},
+                                                     {DType::i16, 8},
+                                                     {DType::boolean, 16}})
+        for (const std::int64_t stride : {lanes, lanes / 2, std::int64_t{1}})
+            for (const bool is_masked : {false, true})
+                for (const StoreHint hint :
+                     {StoreHint::normal, StoreHint::streaming, StoreHint::asynchronous})
+                    nests.push_back(pass(dtype, lanes, stride, is_masked, hint));
+    const Image image = ricci::cuda::compile(nests, gpu_target(80));
+    CHECK(image.symbols.size() == nests.size());
+    for (const KernelResources& resources : image.resources) CHECK(resources.stack_bytes == 0);
+}
+
 }  // namespace
 }  // namespace ricci::tests

@@ -148,6 +148,29 @@ y[q + r + s + m] = 0.0f;
 )");
 }
 
+TEST_CASE("what is known of indices is not computed or asked") {
+    GpuBuilder b;
+    const BufferId y = b.result("y");
+    const VarId group = b.var("group");
+    const Value thread = make_index(form(b.thread));
+    const Value is_large = test(Op::ge, thread, make_integer(32));
+    const auto store = [&] {
+        return one(make_store(y, {form(group, 5) + form(b.thread)}, make_number(DType::f32, 0)));
+    };
+    Body body;
+    body.push_back(make_let_var(group, form(b.thread), 64, 0));
+    body.push_back({Guard{test(Op::lt, thread, make_integer(64)), store()}});
+    body.push_back({Guard{test(Op::eq, thread, make_integer(64)), store()}});
+    body.push_back(
+        {Guard{make_operation(Op::logical_and, {test(Op::ne, thread, make_integer(-1)), is_large},
+                              DType::boolean),
+               store()}});
+    CHECK(b.text(std::move(body)) == R"(
+y[thread] = 0.0f;
+if (thread >= 32) y[thread] = 0.0f;
+)");
+}
+
 TEST_CASE("an unrolled loop stays a loop, marked") {
     GpuBuilder b;
     const BufferId r = b.registers("r", 8);
@@ -302,11 +325,20 @@ TEST_CASE("operators have the parentheses that they need") {
                          {f32(Op::neg, {f32(Op::neg, {x})}), f32(Op::neg, {f32(Op::add, {x, y})}),
                           f32(Op::add, {x, make_number(DType::f32, -2)})});
           }) == "-(-t1) - (t1 + t2) + (t1 - 2.0f)");
-    CHECK(value_text([](Value x, Value y) {
-              const Value both = make_operation(
-                  Op::logical_and, {test(Op::lt, x, y), test(Op::ne, x, y)}, DType::boolean);
-              return f32(Op::select, {make_operation(Op::logical_not, {both}, DType::boolean), x,
-                                      f32(Op::max, {x, y})});
+    const auto logic = [](Op op, Value a, Value b) {
+        return make_operation(op, {std::move(a), std::move(b)}, DType::boolean);
+    };
+    CHECK(value_text([&](Value x, Value y) {
+              const auto less = [&] { return test(Op::lt, x, y); };
+              const Value both = logic(Op::logical_and, less(), less());
+              const Value same = test(Op::eq, less(), less());
+              return logic(Op::logical_or, logic(Op::logical_or, less(), both),
+                           logic(Op::logical_or, same, less()));
+          }) == "t1 < t2 || (t1 < t2 && t1 < t2) || ((t1 < t2) == (t1 < t2) || t1 < t2)");
+    CHECK(value_text([&](Value x, Value y) {
+              const Value both = logic(Op::logical_and, test(Op::lt, x, y), test(Op::ne, x, y));
+              const Value neither = make_operation(Op::logical_not, {both}, DType::boolean);
+              return f32(Op::select, {neither, x, f32(Op::max, {x, y})});
           }) == "!(t1 < t2 && t1 != t2) ? t1 : rc_max(t1, t2)");
 }
 

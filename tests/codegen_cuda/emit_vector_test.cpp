@@ -66,7 +66,7 @@ TEST_CASE("places that are not known to be aligned are accessed in smaller piece
     body.push_back(make_store(b.y, {half}, f32(Op::add, {b.load(b.x, half), b.load(b.x, odd)})));
     CHECK(b.loop(std::move(body)) == R"(
 const rc_vec<float, 4> x_v = rc_join(rc_load2(x, 254 * block + 2 * thread), )"
-          R"(rc_load2(x, 254 * block + 2 * thread + 2));
+                                     R"(rc_load2(x, 254 * block + 2 * thread + 2));
 rc_vec<float, 4> y_v;
 RC_UNROLL for (int lane = 0; lane < 4; ++lane) {
     y_v.v[lane] = x_v.v[lane] + x[256 * block + 4 * thread + lane + 1];

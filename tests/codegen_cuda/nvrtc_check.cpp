@@ -41,12 +41,11 @@ std::int64_t register_budget(std::int64_t threads) {
     return std::min(most, file / threads);
 }
 
-std::vector<CompiledKernel> compiled(
-    const BoundProgram& program, int capability,
-    const std::function<void(const codegen::Nest&, const CompiledKernel&)>& check) {
-    const Target target = gpu_target(capability);
-    const codegen::Plan plan = codegen::plan(program, target);
-    const codegen::Image image = cuda::compile(plan.nests, target);
+using Check = std::function<void(const codegen::Nest&, const CompiledKernel&)>;
+
+std::vector<CompiledKernel> compiled(std::span<const codegen::Nest> nests, int capability,
+                                     const Check& check) {
+    const codegen::Image image = cuda::compile(nests, gpu_target(capability));
     CHECK(image.format == codegen::Image::Format::cubin);
     std::vector<CompiledKernel> kernels;
     std::size_t begin = 0;
@@ -58,13 +57,13 @@ std::vector<CompiledKernel> compiled(
             const auto kernel =
                 std::ranges::find(found, image.symbols[i], &cuda::CubinKernel::name);
             REQUIRE(kernel != found.end());
-            kernels.push_back({.name = plan.nests[i].name,
+            kernels.push_back({.name = nests[i].name,
                                .capability = capability,
-                               .threads = codegen::launch_shape(plan.nests[i]).threads,
+                               .threads = codegen::launch_shape(nests[i]).threads,
                                .resources = image.resources[i],
                                .opcodes = kernel->opcodes,
                                .main_loop = kernel->main_loop});
-            if (check) check(plan.nests[i], kernels.back());
+            if (check) check(nests[i], kernels.back());
         }
     }
     return kernels;
@@ -86,7 +85,8 @@ void check_kernel(const codegen::Nest& nest, const CompiledKernel& kernel) {
 }
 
 void check_compiles(const BoundProgram& program) {
-    for (const int capability : {80, 90}) compiled(program, capability, check_kernel);
+    for (const int capability : {80, 90})
+        compiled(codegen::plan(program, gpu_target(capability)).nests, capability, check_kernel);
 }
 
 }  // namespace
@@ -111,12 +111,18 @@ bool has_nvrtc() {
 }
 
 std::vector<CompiledKernel> compile_for_gpus(const std::string& text, const Signature& signature) {
+    const BoundProgram program = bound(parse_program(text), signature);
     std::vector<CompiledKernel> kernels;
-    for (const int capability : {80, 90})
-        for (CompiledKernel& kernel :
-             compiled(bound(parse_program(text), signature), capability, {}))
+    for (const int capability : {80, 90}) {
+        const codegen::Plan plan = codegen::plan(program, gpu_target(capability));
+        for (CompiledKernel& kernel : compiled(plan.nests, capability, {}))
             kernels.push_back(std::move(kernel));
+    }
     return kernels;
+}
+
+void check_compiles(std::span<const codegen::Nest> nests, int capability) {
+    compiled(nests, capability, check_kernel);
 }
 
 void check_compiles(const std::string& text, const Signature& signature) {

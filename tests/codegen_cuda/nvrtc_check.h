@@ -1,6 +1,7 @@
 // tests/codegen_cuda/nvrtc_check.h – plans compiled by NVRTC as a GPU would run them, where it is
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct CompiledKernel {
 [[nodiscard]] std::vector<CompiledKernel> compile_for_gpus(const std::string& text,
                                                            const Signature& signature);
 
+/// Compiles nests for a GPU: what the next two functions ask of each kernel.
+void check_compiles(std::span<const codegen::Nest> nests, int capability);
 /// Compiles the whole plan for sm_80 and sm_90: no kernel spills, keeps arrays of registers in
 /// local memory, or takes more registers or shared memory than its threads can have.
 void check_compiles(const std::string& text, const Signature& signature);

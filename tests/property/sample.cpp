@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "dsl/bound.h"
 #include "dsl/canonical.h"
+#include "grad/gradient.h"
 
 namespace ricci::tests {
 namespace {
@@ -28,6 +29,23 @@ std::optional<Program> accepted(const RandomProgram& random) {
             FAIL_CHECK(format("{}{}", str(random), error.what()));
         return std::nullopt;
     }
+}
+
+/// The shapes and types of the arguments that a gradient program takes.
+Signature signature_of_gradient(const Program& gradient, const Signature& forward,
+                                const BoundTensor& result) {
+    Signature signature;
+    for (const TensorId id : gradient.arguments) {
+        const std::string& name = gradient.at(id).name;
+        const auto known = forward.find(name);
+        if (known != forward.end()) {
+            signature.emplace(name, known->second);
+        } else {
+            signature[name].dtype = result.dtype;
+            signature[name].shape = result.shape;
+        }
+    }
+    return signature;
 }
 
 }  // namespace
@@ -54,6 +72,27 @@ void for_each_program(std::size_t count,
             FAIL_CHECK(format("{}{}", str(random), error.what()));
         }
     }
+}
+
+void for_each_gradient(
+    std::size_t count,
+    const std::function<void(const RandomProgram&, const RandomGradient&)>& check) {
+    for_each_program(count, [&](const RandomProgram& random, const Program& program) {
+        const BoundProgram bound = ricci::bind(program, random.signature);
+        const BoundTensor& result = bound.at(bound.outputs.back());
+        if (!is_floating(result.dtype)) return;
+        for (const auto& [name, spec] : random.signature) {
+            RandomGradient gradient{.argument = name, .program = {}, .signature = {}};
+            try {
+                gradient.program = grad::gradient(program, name);
+            } catch (const Error& error) {
+                if (error.kind() == ErrorKind::gradient) continue;
+                throw;
+            }
+            gradient.signature = signature_of_gradient(gradient.program, random.signature, result);
+            check(random, gradient);
+        }
+    });
 }
 
 }  // namespace ricci::tests

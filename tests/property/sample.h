@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 
 #include "dsl/program.h"
 #include "tests/support/random_program.h"
@@ -17,5 +18,16 @@ namespace ricci::tests {
 /// and when an error of Ricci's own comes up.
 void for_each_program(std::size_t count,
                       const std::function<void(const RandomProgram&, const Program&)>& check);
+
+/// A gradient of a random program, with what it is called on.
+struct RandomGradient {
+    std::string argument;
+    Program program;
+    Signature signature;
+};
+/// Calls `check` for the gradients of so many of those programs, without those that have none.
+void for_each_gradient(
+    std::size_t count,
+    const std::function<void(const RandomProgram&, const RandomGradient&)>& check);
 
 }  // namespace ricci::tests
