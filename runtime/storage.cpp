@@ -77,6 +77,8 @@ void Storage::note_written_on_gpu() noexcept {
     if (!is_users_) where_.store(on_gpu, std::memory_order_release);
 }
 
+void Storage::forget_gpu() noexcept { where_.store(on_host, std::memory_order_release); }
+
 std::shared_ptr<cuda::Block> Storage::gpu_block() const {
     const std::lock_guard lock(mutex_);
     return block_;

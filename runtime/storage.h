@@ -61,6 +61,8 @@ class Storage {
     [[nodiscard]] std::shared_ptr<cuda::Block> read_on_gpu(cuda::Gpu& gpu);
     /// Kernels that write it have been enqueued: from now on the GPU's is the newest.
     void note_written_on_gpu() noexcept;
+    /// What kernels wrote does not count: the host, which has the data from before, has the newest.
+    void forget_gpu() noexcept;
     /// The memory on the GPU; null where there is none.
     [[nodiscard]] std::shared_ptr<cuda::Block> gpu_block() const;
 

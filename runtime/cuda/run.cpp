@@ -1,5 +1,5 @@
 // runtime/cuda/run.cpp – one run of a program on a GPU: memory, then all of its work at once
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -27,6 +27,16 @@ class Executable::Run {
         const auto alignment = static_cast<DevicePointer>(executable_.plan_.argument_alignment);
         for (std::size_t i = 0; alignment > 0 && i < arguments_.size(); ++i)
             if (arguments_at_[i].pointer % alignment != 0) align(i, alignment);
+    }
+
+    /// What is copied back to the user's memory may fail when all else is done: other arguments
+    /// must then have the values from before on the host.
+    void save_arguments() {
+        const auto& updated = executable_.slots_.updated;
+        has_users_ = std::ranges::any_of(
+            updated, [&](std::size_t u) { return arguments_[u]->storage()->is_users(); });
+        for (const std::size_t u : updated)
+            if (has_users_) (void)arguments_[u]->storage()->read();
     }
 
     void take_memory() {
@@ -81,11 +91,17 @@ class Executable::Run {
     }
 
     std::vector<Array> finish() {
+        const auto& updated = executable_.slots_.updated;
         std::vector<runtime::PoolBlock> changed;
-        for (const std::size_t u : executable_.slots_.updated)
-            if (arguments_[u]->storage()->is_users()) changed.push_back(fetch(*arguments_[u]));
+        try {
+            for (const std::size_t u : updated)
+                if (arguments_[u]->storage()->is_users()) changed.push_back(fetch(*arguments_[u]));
+        } catch (...) {
+            for (const std::size_t u : updated) arguments_[u]->storage()->forget_gpu();
+            throw;
+        }
         std::size_t next = 0;
-        for (const std::size_t u : executable_.slots_.updated) {
+        for (const std::size_t u : updated) {
             const Array& argument = *arguments_[u];
             argument.storage()->note_written_on_gpu();
             if (argument.storage()->is_users()) write_back(argument, changed[next++].get());
@@ -197,6 +213,7 @@ class Executable::Run {
     std::vector<Copy> copies_in_;
     std::vector<Copy> copies_out_;
     std::vector<Array> outputs_;
+    bool has_users_ = false;               ///< the user's memory is updated
     std::vector<DevicePointer> pointers_;  ///< of the plan's buffers
     DevicePointer workspace_ = 0;
     std::vector<void*> parameters_;  ///< of the launch at hand
@@ -213,6 +230,7 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
     gpu_->make_current();
     Run run(*this, arguments);
     run.bring_arguments();
+    run.save_arguments();
     run.take_memory();
     run.enqueue();
     return run.finish();

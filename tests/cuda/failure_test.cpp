@@ -150,6 +150,31 @@ TEST_CASE("a run that fails leaves the user's memory as it was") {
     CHECK(raised >= 4);
 }
 
+TEST_CASE("a run that cannot write the user's memory changes no other argument") {
+    EmulatedGpu emulated;
+    const Function f = compile("a[i] += x[i]; b[i] += 2*x[i]", "f", Device::cuda);
+    const Array x = Array::full(DType::f32, {10}, 1);
+    std::vector<float> memory(10, 5);
+    for (const bool is_on_gpu : {false, true}) {
+        CAPTURE(is_on_gpu);
+        const Array own = Array::full(DType::f32, {10}, 7);
+        const Array b = is_on_gpu ? own.to(Device::cuda) : own;
+        const auto run = [&] {
+            (void)f({{"a", Array::view(memory.data(), {10})}, {"b", b}, {"x", x}});
+        };
+        // The last copy, behind what saves `b`.
+        emulated.device.fail("cuMemcpyDtoHAsync_v2", is_on_gpu ? 2 : 1, other_error);
+        CHECK(is_clear(error_text(run)));
+        CHECK(memory == std::vector<float>(10, 5));
+        CHECK(values_of(b) == std::vector<float>(10, 7));
+        emulated.device.fail("cuMemcpyDtoHAsync_v2", 1, 0, 0);
+        run();
+        CHECK(memory == std::vector<float>(10, 6));
+        CHECK(values_of(b) == std::vector<float>(10, 9));
+        std::ranges::fill(memory, 5.0F);
+    }
+}
+
 TEST_CASE("a failure of what opens the GPU is an error, and the next call opens it") {
     for (const std::string_view function :
          {"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem_v2",

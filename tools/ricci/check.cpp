@@ -196,7 +196,9 @@ class GradientCheck {
 int run(const CommonOptions& options) {
     const NamedSpecs specs = parse_arguments(options);
     apply_threads(options);
-    const Function function(read_program(options.program), {}, Device::cpu);
+    // The reference is what compiled code is compared with.
+    const Device device = default_device() == Device::cuda ? Device::cuda : Device::cpu;
+    const Function function(read_program(options.program), {}, device);
     const Arguments arguments = make_arguments(specs, function.program());
     Report report;
     check_outputs(report, function, arguments);
@@ -218,7 +220,7 @@ void add_check(CLI::App& app, Command& chosen) {
     command->footer(
         R"help(Outputs are compared with the reference evaluator; gradients, in f64, with it and
 with central differences at up to 32 elements. Elements where rounding or a kink decides are
-skipped. Exit status 1 when one disagrees.
+skipped. Exit status 1 when one disagrees. RICCI_DEVICE=cuda checks what runs on a GPU.
 Examples:
   ricci check "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=5x7 X=3x7 b=5:f32
   ricci check "m[i] := max[k](A[i,k])" A=4x6:f64)help");
