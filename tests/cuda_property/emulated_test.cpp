@@ -1,0 +1,76 @@
+// tests/cuda_property/emulated_test.cpp – plans of random programs and gradients for a GPU, run by
+// the emulation, against the reference
+#include <cstdlib>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "codegen/plan.h"
+#include "tests/emulation/run_plan.h"
+#include "tests/property/sample.h"
+
+namespace ricci::tests {
+namespace {
+
+/// RICCI_TEST_PROGRAMS, else 500 with RICCI_TEST_FULL, else 60.
+std::size_t count() {
+    if (std::getenv("RICCI_TEST_PROGRAMS") != nullptr) return program_count();
+    return std::getenv("RICCI_TEST_FULL") != nullptr ? 500 : 60;
+}
+
+/// Programs whose kernels are compiled together: enough of them that starting the compiler does not
+/// count, few enough that their memory does not either.
+constexpr std::size_t batch_kernels = 150;
+
+class Sample {
+  public:
+    void add(std::string label, const Program& program, const Signature& signature,
+             std::uint64_t seed) {
+        std::vector<std::string> outputs;
+        for (TensorId id : program.outputs) outputs.push_back(program.at(id).name);
+        BoundProgram bound = ricci::bind(program, signature, outputs);
+        // Every other one as if the device were small: arrays of a test then keep it busy.
+        codegen::Plan plan = codegen::plan(bound, emulated_target(seed % 2 == 0 ? 132 : 1));
+        kernels_ += plan.nests.size();
+        ++programs_;
+        batch_.add(std::move(label), std::move(bound), signature, std::move(plan), seed);
+        if (batch_.kernels() >= batch_kernels) run();
+    }
+    void run() {
+        const std::string difference = batch_.difference();
+        if (!difference.empty()) FAIL_CHECK(difference);
+    }
+    [[nodiscard]] std::string summary() const {
+        return format("{} programs, {} kernels, each in 3 orders", programs_, kernels_);
+    }
+
+  private:
+    EmulatedBatch batch_;
+    std::size_t programs_ = 0;
+    std::size_t kernels_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("programs on an emulated GPU agree with the reference in any order of threads") {
+    Sample sample;
+    for_each_program(count(), [&](const RandomProgram& random, const Program& program) {
+        sample.add(str(random), program, random.signature, random.seed);
+    });
+    sample.run();
+    MESSAGE(sample.summary());
+}
+
+TEST_CASE("gradients on an emulated GPU agree with the reference in any order of threads") {
+    Sample sample;
+    for_each_gradient(count(), [&](const RandomProgram& random, const RandomGradient& gradient) {
+        sample.add(
+            format("{}gradient of {}:\n{}", str(random), gradient.argument, str(gradient.program)),
+            gradient.program, gradient.signature, random.seed);
+    });
+    sample.run();
+    MESSAGE(sample.summary());
+}
+
+}  // namespace ricci::tests
