@@ -80,24 +80,30 @@ Signature signature_of_gradient(const Program& adjoint, const Signature& forward
 
 }  // namespace
 
-TEST_CASE("compiled programs agree with the reference") {
+namespace {
+
+void check_programs(const RandomForms& forms) {
     Comparison total;
-    for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
-        const Comparison comparison = compiled(program, random.signature, random.seed);
-        if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
-        total += comparison;
-    });
+    for_each_program(
+        program_count(),
+        [&](const RandomProgram& random, const Program& program) {
+            const Comparison comparison = compiled(program, random.signature, random.seed);
+            if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
+            total += comparison;
+        },
+        forms);
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
 }
 
-TEST_CASE("compiled gradients agree with the reference") {
+void check_gradients(const RandomForms& forms) {
     Comparison total;
-    for_each_program(program_count() / 3, [&](const RandomProgram& random, const Program& program) {
+    const auto check = [&](const RandomProgram& random, const Program& program) {
         const BoundProgram bound = ricci::bind(program, random.signature);
         const BoundTensor& result = bound.at(bound.outputs.back());
         if (!is_floating(result.dtype)) return;
         for (const auto& [name, spec] : random.signature) {
+            if (!is_floating(spec.dtype)) continue;
             Program adjoint;
             try {
                 adjoint = grad::gradient(program, name);
@@ -112,9 +118,24 @@ TEST_CASE("compiled gradients agree with the reference") {
                                   str(adjoint)));
             total += comparison;
         }
-    });
+    };
+    for_each_program(program_count() / 3, check, forms);
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
+}
+
+}  // namespace
+
+TEST_CASE("compiled programs agree with the reference") { check_programs({}); }
+
+TEST_CASE("compiled programs of gathered and modified subscripts agree with the reference") {
+    check_programs({.subscripts = true});
+}
+
+TEST_CASE("compiled gradients agree with the reference") { check_gradients({}); }
+
+TEST_CASE("compiled gradients through gathered and modified subscripts agree with the reference") {
+    check_gradients({.subscripts = true});
 }
 
 TEST_CASE("results have the same bits for any number of threads") {

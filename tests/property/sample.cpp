@@ -39,10 +39,11 @@ std::size_t program_count() {
 }
 
 void for_each_program(std::size_t count,
-                      const std::function<void(const RandomProgram&, const Program&)>& check) {
+                      const std::function<void(const RandomProgram&, const Program&)>& check,
+                      const RandomForms& forms) {
     std::size_t refused = 0;
     for (std::uint64_t seed = 0; seed < count + refused; ++seed) {
-        const RandomProgram random = random_program(seed);
+        const RandomProgram random = random_program(seed, forms);
         const auto program = accepted(random);
         if (!program) {
             REQUIRE(++refused <= count / 10 + 5);

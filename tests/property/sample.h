@@ -16,6 +16,7 @@ namespace ricci::tests {
 /// language refuses is passed over. Fails the case when the generator misses more than one in ten,
 /// and when an error of Ricci's own comes up.
 void for_each_program(std::size_t count,
-                      const std::function<void(const RandomProgram&, const Program&)>& check);
+                      const std::function<void(const RandomProgram&, const Program&)>& check,
+                      const RandomForms& forms = {});
 
 }  // namespace ricci::tests
