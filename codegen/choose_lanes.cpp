@@ -67,9 +67,10 @@ class Chooser {
         for (const Touch& touch : all_) {
             if (touch.is_reduced != reduced) continue;
             const std::int64_t step = touch.address.coefficient(axis.var);
-            if (step == 1 && !touch.is_computed)
+            const bool is_far = touch.is_computed && depends_on(touch.computed, axis.var);
+            if (step == 1 && !is_far)
                 cycles += 1;
-            else if (step == 0 && !touch.is_computed)
+            else if (step == 0 && !is_far)
                 cycles += touch.is_store ? 1 : 0.5;
             else
                 cycles += (touch.is_store ? scatter_cycles : gather_cycles) * double(lanes);

@@ -70,6 +70,10 @@ class Grouper {
   public:
     explicit Grouper(const BoundProgram& program) : program_(program) {
         for (const TensorId output : program.outputs) outputs_.insert(output);
+        for (const BoundCheck& check : program.checks) {
+            outputs_.insert(check.verdict);
+            verdicts_.insert(check.verdict);
+        }
         for (const BoundEquation& equation : program.equations) groups_.push_back(start(equation));
     }
 
@@ -264,7 +268,10 @@ class Grouper {
         };
         apply(group.value);
         if (group.reduction) apply(group.reduction->condition);
-        for (BoundEquation& write : group.writes) apply(write.value);
+        for (BoundEquation& write : group.writes) {
+            apply(write.value);
+            for (Expr& subscript : write.at) apply(subscript);
+        }
     }
 
     // Fusing.
@@ -397,8 +404,14 @@ class Grouper {
             if (reads_a_write(groups_[consumer], groups_[i])) return false;
             if (updates_something_read(groups_[consumer], terms(groups_[i]))) return false;
             if (updates_something_read(groups_[i], terms(groups_[consumer]))) return false;
+            if (gives_verdict(groups_[i])) return false;
         }
         return true;
+    }
+    /// What comes after a check may rely on it.
+    bool gives_verdict(const Group& group) const {
+        return std::any_of(group.writes.begin(), group.writes.end(),
+                           [&](const BoundEquation& w) { return verdicts_.contains(w.target); });
     }
     /// Nothing between them reads or updates what the producer makes, or overwrites what it reads.
     bool can_sink(std::size_t producer, std::size_t consumer) const {
@@ -426,7 +439,8 @@ class Grouper {
     }
 
     const BoundProgram& program_;
-    std::set<TensorId> outputs_;
+    std::set<TensorId> outputs_;   ///< and what else is kept
+    std::set<TensorId> verdicts_;  ///< of checks
     std::vector<Group> groups_;
 };
 

@@ -66,7 +66,8 @@ void add_loads(std::vector<Touch>& touches, const std::vector<Value>& values, bo
     for_each_node(values, [&](const Value& value) {
         if (const auto* load = std::get_if<Load>(&value->term))
             touches.push_back(
-                {load->buffer, load->at.affine, load->at.computed != nullptr, false, is_reduced});
+                {load->buffer, load->at.affine, load->at.computed != nullptr, false, is_reduced,
+                 load->at.computed});
     });
 }
 
@@ -153,7 +154,8 @@ std::vector<Touch> touches(const Kernel& kernel) {
         add_loads(found, {kernel.body, kernel.conditions.rest, kernel.arg_place}, true);
     add_loads(found, written_values(kernel), false);
     for (const Store& write : kernel.writes)
-        found.push_back({write.buffer, write.at.affine, write.at.computed != nullptr, true, false});
+        found.push_back({write.buffer, write.at.affine, write.at.computed != nullptr, true, false,
+                         write.at.computed});
     return found;
 }
 

@@ -77,6 +77,7 @@ struct Touch {
     bool is_computed = false;  ///< part of the address is data
     bool is_store = false;
     bool is_reduced = false;  ///< touched at every reduced point
+    Value computed = nullptr;
 };
 [[nodiscard]] std::vector<Touch> touches(const Kernel& kernel);
 

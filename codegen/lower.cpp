@@ -1,6 +1,7 @@
 // codegen/lower.cpp – the choice of a strategy
 #include "codegen/lower.h"
 
+#include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 
 namespace ricci::codegen {
@@ -19,6 +20,10 @@ std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     if (builder.target().is_gpu()) {
         gpu::lower(std::move(kernel), builder);
+        return;
+    }
+    if (std::vector<Kernel> parts = split_cases(kernel); !parts.empty()) {
+        for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }
     merge_axes(kernel);

@@ -93,6 +93,8 @@ class KernelMaker {
     /// An axis that stands alone in some subscript writes another slice at each of its points;
     /// without such a subscript, points may meet.
     void add_collisions(const BoundEquation& write) {
+        const bool overwrites = write.op == Assign::set || write.op == Assign::define;
+        if (overwrites && write.is_injective) return;
         for (std::size_t i = 0; i < group_.indices.size(); ++i) {
             const bool is_alone = std::any_of(write.at.begin(), write.at.end(), [&](Expr e) {
                 const std::optional<AffineForm> subscript = affine_term(e);
@@ -151,7 +153,8 @@ class KernelMaker {
             [&](const Apply& apply) { return operation(apply, e->dtype); },
             [&](const Cast& cast) { return make_convert(values_.at(cast.a), e->dtype); },
             [&](const Size&) -> Value { RICCI_ASSERT(false, "a size in a bound term"); },
-            [&](const Reduce&) -> Value { RICCI_ASSERT(false, "a reduction inside a term"); });
+            [&](const Reduce&) -> Value { RICCI_ASSERT(false, "a reduction inside a term"); },
+            [&](const Modified&) -> Value { RICCI_ASSERT(false, "a modified subscript"); });
     }
 
     static Value number(const Number& number, DType dtype) {

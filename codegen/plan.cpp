@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
+#include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/group.h"
 #include "codegen/kernel.h"
+#include "codegen/keyed.h"
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
 #include "codegen/plan_builder.h"
@@ -29,7 +32,9 @@ std::int64_t span(const BoundTensor& tensor) {
 class Planner {
   public:
     Planner(const BoundProgram& program, const Target& target, const DumpHook& dump)
-        : program_(program), groups_(group(program)), builder_(target, dump) {}
+        : program_(target.is_gpu() ? program : with_keyed_updates(program)),
+          groups_(group(program_)),
+          builder_(target, dump) {}
 
     Plan run() {
         place_tensors();
@@ -38,9 +43,12 @@ class Planner {
             const std::vector<std::size_t> current = places_;
             keep_old_versions(g);
             add(make_kernel(program_, groups_[g], builder_.plan(), current));
+            note_checks(groups_[g]);
         }
         gpu::lower(std::move(kernels_), builder_);
-        return std::move(builder_).finish();
+        Plan plan = std::move(builder_).finish();
+        put_checks_off(plan);
+        return plan;
     }
 
   private:
@@ -94,6 +102,8 @@ class Planner {
 
     /// On a GPU kernels that follow each other may become one: they are lowered together.
     void add(Kernel kernel) {
+        (void)fold_indices(kernel);
+        for (const Touch& touch : touches(kernel)) relies_on_data_ |= touch.is_computed;
         if (builder_.target().is_gpu())
             kernels_.push_back(std::move(kernel));
         else
@@ -104,6 +114,7 @@ class Planner {
     void clear_uncovered(const Group& group) {
         for (const BoundEquation& write : group.writes) {
             if (write.op != Assign::define || covers_target(program_, write)) continue;
+            if (program_.at(write.target).is_partial) continue;
             const std::size_t place = places_.at(position(write.target));
             Kernel kernel = linear_kernel(place, "clear");
             const BufferId buffer = kernel.argument(builder_.plan(), place, true);
@@ -146,9 +157,29 @@ class Planner {
             if (reads(group.value)) return true;
             if (group.reduction && reads(group.reduction->condition)) return true;
             for (const BoundEquation& write : group.writes)
-                if (reads(write.value)) return true;
+                if (reads(write.value) ||
+                    std::any_of(write.at.begin(), write.at.end(), [&](Expr e) { return reads(e); }))
+                    return true;
         }
         return false;
+    }
+
+    /// The verdicts that the group gives are there after the last step so far.
+    void note_checks(const Group& group) {
+        for (const BoundEquation& write : group.writes)
+            for (std::size_t c = 0; c < program_.checks.size(); ++c) {
+                if (program_.checks[c].verdict != write.target) continue;
+                gpu::lower(std::exchange(kernels_, {}), builder_);
+                builder_.add_check(c, places_.at(position(write.target)));
+                may_wait_.push_back(!std::exchange(relies_on_data_, false));
+            }
+    }
+
+    /// A check waits for the next one where nothing in between relies on it: a device stops once to
+    /// look at both verdicts.
+    void put_checks_off(Plan& plan) const {
+        for (std::size_t c = plan.checks.size(); c-- > 1;)
+            if (may_wait_[c]) plan.checks[c - 1].after = plan.checks[c].after;
     }
 
     /// A kernel over all elements of a buffer.
@@ -160,10 +191,12 @@ class Planner {
         return kernel;
     }
 
-    const BoundProgram& program_;
+    BoundProgram program_;
     std::vector<Group> groups_;
     PlanBuilder builder_;
-    std::vector<Kernel> kernels_;      ///< not lowered yet
+    std::vector<Kernel> kernels_;  ///< not lowered yet
+    std::vector<bool> may_wait_;   ///< by check: nothing since the last one touches data's places
+    bool relies_on_data_ = false;  ///< a kernel since the last check does
     std::vector<std::size_t> places_;  ///< the buffer of each tensor at this point of the plan
 };
 

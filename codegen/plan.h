@@ -35,12 +35,21 @@ struct Step {
     std::int64_t grain = 1;  ///< tasks worth handing to a thread at once
 };
 
+/// After step `after` the i64 in `buffer` must not be negative: otherwise the check of that number
+/// in the bound program fails, and no later step may run.
+struct PlanCheck {
+    std::size_t check = 0;
+    std::size_t buffer = 0;
+    std::size_t after = 0;
+};
+
 /// Pure data: no pointers, no device. Equal bound programs and targets give equal plans.
 struct Plan {
     std::vector<PlanBuffer> buffers;
-    std::vector<Nest> nests;          ///< finished: scheduled, passes run, verified
-    std::vector<Schedule> schedules;  ///< one for each nest: how it came about
-    std::vector<Step> steps;          ///< in order
+    std::vector<Nest> nests;                 ///< finished: scheduled, passes run, verified
+    std::vector<Schedule> schedules;         ///< one for each nest: how it came about
+    std::vector<Step> steps;                 ///< in order
+    std::vector<PlanCheck> checks;           ///< in order
     std::vector<LibraryCall> library_calls;  ///< what stands for some of the steps, in order
     std::int64_t argument_alignment = 0;     ///< bytes of every argument; 0: of its elements
 };

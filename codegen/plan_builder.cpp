@@ -49,6 +49,11 @@ std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t e
                        .elements = elements});
 }
 
+void PlanBuilder::add_check(std::size_t check, std::size_t buffer) {
+    RICCI_ASSERT(!plan_.steps.empty(), "a check is made by no step");
+    plan_.checks.push_back({.check = check, .buffer = buffer, .after = plan_.steps.size() - 1});
+}
+
 void PlanBuilder::add_library_call(LibraryCall call, std::size_t first) {
     call.first_step = first;
     call.step_count = plan_.steps.size() - first;

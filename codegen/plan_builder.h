@@ -25,6 +25,9 @@ class PlanBuilder {
     /// without tasks makes no step.
     void add_step(Kernel kernel, Schedule schedule);
 
+    /// The verdict of a check of the program is in the buffer after the steps so far.
+    void add_check(std::size_t check, std::size_t buffer);
+
     /// The steps from `first` on can be left to a library.
     void add_library_call(LibraryCall call, std::size_t first);
 

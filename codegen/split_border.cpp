@@ -1,6 +1,7 @@
 // codegen/split_border.cpp – the core of an axis, where loop bounds stand still, and its borders
 #include <algorithm>
 
+#include "codegen/fold_indices.h"
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
 
@@ -55,28 +56,6 @@ class Core {
     bool moves_ = false;
 };
 
-/// The kernel for the points [lower, upper) of one axis.
-Kernel part(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::int64_t upper,
-            const char* name) {
-    Kernel part = kernel;
-    part.nest.name += name;
-    const VarId var = kernel.free[axis].var;
-    part.free[axis].extent = upper - lower;
-    Substitution to;
-    to.replace(var, form(var) + form(lower));
-    part.body = to(part.body);
-    for (AffineForm& row : part.conditions.at_least_zero) row = to(row);
-    for (AffineForm& row : part.conditions.equal_zero) row = to(row);
-    if (part.conditions.rest) part.conditions.rest = to(part.conditions.rest);
-    for (Store& write : part.writes) {
-        write.at = to(write.at);
-        write.value = to(write.value);
-    }
-    part.arg_index = to(part.arg_index);
-    if (part.arg_place) part.arg_place = to(part.arg_place);
-    return part;
-}
-
 }  // namespace
 
 std::vector<Kernel> split_border(const Kernel& kernel, std::int64_t lanes) {
@@ -98,9 +77,9 @@ std::vector<Kernel> split_border(const Kernel& kernel, std::int64_t lanes) {
         const std::int64_t upper = core.upper();
         if (!is_known || !core.moves() || upper - lower < lanes) return {};
         std::vector<Kernel> parts;
-        if (lower > 0) parts.push_back(part(kernel, i, 0, lower, "_first"));
-        parts.push_back(part(kernel, i, lower, upper, ""));
-        if (upper < axis.extent) parts.push_back(part(kernel, i, upper, axis.extent, "_last"));
+        if (lower > 0) parts.push_back(slice(kernel, i, 0, lower, "_first"));
+        parts.push_back(slice(kernel, i, lower, upper, ""));
+        if (upper < axis.extent) parts.push_back(slice(kernel, i, upper, axis.extent, "_last"));
         return parts.size() > 1 ? parts : std::vector<Kernel>{};
     }
     return {};

@@ -4,9 +4,15 @@
 
 #include "base/text.h"
 #include "dsl/bound.h"
+#include "dsl/canonical.h"
 #include "dsl/evaluate_size.h"
+#include "dsl/gather_check.h"
+#include "dsl/lower_access.h"
+#include "dsl/neutral.h"
 #include "dsl/prove.h"
 #include "dsl/requirement.h"
+#include "dsl/safe_condition.h"
+#include "dsl/subscript.h"
 #include "dsl/typing.h"
 #include "dsl/walk.h"
 
@@ -23,7 +29,9 @@ class Binder {
           context_(*program.context),
           arguments_(match_arguments(program, signature)),
           sizes_(program, arguments_),
-          typing_(program, bound_.tensors) {
+          typing_(program, bound_.tensors),
+          lowering_(program, bound_.tensors),
+          checks_(program, bound_, typing_, gather_labels()) {
         for (TensorId id : structural_scalars(program)) structural_.insert(id);
         bound_.context = program.context;
         bound_.arguments = program.arguments;
@@ -36,6 +44,7 @@ class Binder {
         for (TensorId id : program_.arguments) bind_argument(id);
         check_requirements(program_, sizes_, range_of());
         for (const Equation* equation : needed_equations()) bind_equation(*equation);
+        checks_.hoist();
         return std::move(bound_);
     }
 
@@ -118,6 +127,8 @@ class Binder {
             list.push_back(&*it);
             if (it->previous) needed.insert(*it->previous);
             for (TensorId id : tensors_read(it->value)) needed.insert(id);
+            for (Expr subscript : it->at)
+                for (TensorId id : tensors_read(subscript)) needed.insert(id);
         }
         std::reverse(list.begin(), list.end());
         return list;
@@ -131,6 +142,7 @@ class Binder {
         for (IndexId id : equation.indices) bind_index(id);
         std::vector<IndexId> domain = equation.indices;
         Expr value = equation.value;
+        Expr condition;
         if (const auto* reduce = std::get_if<Reduce>(&value->term)) {
             result.reduction = Reduction{.reducer = reduce->reducer,
                                          .indices = reduce->indices,
@@ -138,20 +150,77 @@ class Binder {
                                          .accumulator = DType::none};
             for (IndexId id : reduce->indices) bind_index(id);
             domain.insert(domain.end(), reduce->indices.begin(), reduce->indices.end());
-            if (reduce->condition)
-                result.reduction->condition =
-                    typing_.truth(typed(with_structural_scalars(reduce->condition)).term);
+            if (reduce->condition) {
+                condition =
+                    lowering_.term(numbers(with_structural_scalars(reduce->condition)), Expr());
+                result.reduction->condition = typing_.truth(typing_.type(condition).term);
+            }
             value = reduce->body;
         }
-        const Typing::Typed body = typed(value);
+        const Typing::Typed body = typing_.type(lowering_.term(numbers(value), condition));
         result.value = body.term;
         bind_target(equation, body, result);
-        for (Expr subscript : equation.at)
-            result.at.push_back(typing_.convert(
-                typing_.type(sizes_.with_numbers(subscript, true)).term, DType::i64));
+        check_gathers(equation, domain);
+        bind_place(equation, result);
         check_reads(result, domain);
+        if (result.reduction)
+            result.reduction->condition =
+                safe_condition(bound_, domain, result.reduction->condition);
         check_writes(equation, result);
         bound_.equations.push_back(std::move(result));
+    }
+
+    /// The subscripts of the target. What lies in its padding does not change it.
+    void bind_place(const Equation& equation, BoundEquation& result) {
+        std::vector<Expr> at;
+        for (Expr subscript : equation.at) at.push_back(sizes_.subscript_with_numbers(subscript));
+        const AccessLowering::Target target = lowering_.target(equation.target, at);
+        for (Expr subscript : target.at)
+            result.at.push_back(typing_.convert(typing_.type(subscript).term, DType::i64));
+        check_gathers(equation, equation.indices);
+        if (!target.inside) return;
+        RICCI_ASSERT(!result.reduction, "what is added to a padded target is no reduction");
+        const Expr inside = typing_.truth(typing_.type(target.inside).term);
+        const DType dtype = result.value->dtype;
+        result.value = context_.apply(
+            Op::select, {inside, result.value, neutral(context_, result.op, dtype)}, dtype);
+        const Shape& shape = bound_.at(equation.target).shape;
+        if (std::find(shape.begin(), shape.end(), 0) != shape.end()) add_empty_index(result);
+    }
+
+    /// There is no element to write.
+    void add_empty_index(BoundEquation& equation) {
+        bound_.indices.push_back({.name = "none", .lower = 0, .upper = 0});
+        equation.indices.push_back(IndexId{static_cast<std::uint32_t>(bound_.indices.size() - 1)});
+    }
+
+    /// Adds the checks that the terms lowered last need, in front of the equation.
+    void check_gathers(const Equation& equation, const std::vector<IndexId>& domain) {
+        for (const EmptyDimension& empty : lowering_.take_empty()) {
+            const bool has_points = std::all_of(domain.begin(), domain.end(), [&](IndexId id) {
+                return bound_.at(id).extent() > 0;
+            });
+            if (!has_points) continue;
+            const std::string& name = bound_.at(empty.tensor).name;
+            throw Error({.kind = ErrorKind::range,
+                         .message = format("`{}` finds no element: dimension {} of `{}` has the "
+                                           "extent 0",
+                                           ricci::name(empty.outside), empty.dimension, name),
+                         .source = program_.source,
+                         .labels = {{equation.span, ""}},
+                         .hint = format("give `{}` elements, or use `pad`", name)});
+        }
+        for (const GatherSite& site : lowering_.take_sites())
+            checks_.add_inside(site, domain, equation.span);
+    }
+
+    /// Where the gathered subscripts stand in the source.
+    [[nodiscard]] ExprMap<Diagnosis> gather_labels() {
+        ExprMap<Diagnosis> labels;
+        for (const Requirement& requirement : program_.requirements)
+            if (requirement.kind == Requirement::Kind::gathered)
+                labels.emplace(sizes_.subscript_with_numbers(requirement.a), requirement.otherwise);
+        return labels;
     }
 
     /// Scalars that stand in subscripts are numbers in conditions, too, where they bound the
@@ -166,15 +235,15 @@ class Binder {
     }
 
     /// Sizes become numbers, and scalars where they stand in subscripts.
-    Typing::Typed typed(Expr e) {
-        const Expr numbers = rewrite(context_, sizes_.with_numbers(e, false), [&](Expr node) {
+    Expr numbers(Expr e) {
+        return rewrite(context_, sizes_.with_numbers(e, false), [&](Expr node) {
             const auto* access = std::get_if<Access>(&node->term);
             if (!access || access->at.empty()) return node;
             std::vector<Expr> at;
-            for (Expr subscript : access->at) at.push_back(sizes_.with_numbers(subscript, true));
+            for (Expr subscript : access->at)
+                at.push_back(sizes_.subscript_with_numbers(subscript));
             return context_.access(access->tensor, std::move(at));
         });
-        return typing_.type(numbers);
     }
 
     void bind_target(const Equation& equation, const Typing::Typed& body, BoundEquation& result) {
@@ -225,7 +294,7 @@ class Binder {
     void check_reads(const BoundEquation& equation, const std::vector<IndexId>& domain) const {
         const Expr condition = equation.reduction ? equation.reduction->condition : Expr();
         check_accesses(equation.value, domain, condition);
-        if (condition) check_accesses(condition, domain, Expr());
+        if (condition) check_accesses(condition, domain, condition);
     }
 
     void check_accesses(Expr root, const std::vector<IndexId>& domain, Expr condition) const {
@@ -241,6 +310,8 @@ class Binder {
         const BoundTensor& tensor = bound_.at(id);
         RICCI_ASSERT(at.size() == tensor.shape.size(), "an access has the wrong rank");
         for (std::size_t d = 0; d < at.size(); ++d) {
+            // Data is checked when the program runs, or brought inside.
+            if (!tensors_read(at[d]).empty()) continue;
             const SubscriptBounds bounds =
                 prove_in_bounds(bound_.indices, domain, condition, at[d], tensor.shape[d]);
             if (bounds.in_bounds) continue;
@@ -263,16 +334,44 @@ class Binder {
         }
     }
 
-    void check_writes(const Equation& equation, BoundEquation& result) const {
+    void check_writes(const Equation& equation, BoundEquation& result) {
         check_place(result.target, result.at, result.indices, Expr());
         result.is_injective = prove_injective(bound_.indices, result.indices, result.at);
-        if (result.is_injective || result.op != Assign::set) return;
+        if (result.is_injective) return;
+        if (result.op != Assign::set) {
+            check_reads_of_updated(equation);
+            return;
+        }
+        const bool is_open = std::any_of(equation.at.begin(), equation.at.end(), [&](Expr at) {
+            return std::holds_alternative<Modified>(at->term) || reads_data(program_, at);
+        });
+        if (is_open) {
+            checks_.add_distinct(result, equation.span);
+            result.is_injective = true;
+            return;
+        }
         throw Error({.kind = ErrorKind::range,
                      .message = format("`=` gives an element of `{}` several values",
                                        program_.at(equation.target).name),
                      .source = program_.source,
                      .labels = {{equation.span, ""}},
                      .hint = "use `+=` to add them up"});
+    }
+
+    /// Where several points update one element, it has no one value before.
+    void check_reads_of_updated(const Equation& equation) const {
+        const bool is_read = equation.previous && contains(equation.value, [&](Expr e) {
+                                 const auto* access = std::get_if<Access>(&e->term);
+                                 return access && access->tensor == *equation.previous;
+                             });
+        if (!is_read) return;
+        const std::string& name = program_.at(equation.target).name;
+        throw Error(
+            {.kind = ErrorKind::range,
+             .message = format("`{}` is read, and several points update one element of it", name),
+             .source = program_.source,
+             .labels = {{equation.span, ""}},
+             .hint = format("make a copy of `{}` first, and read that", name)});
     }
 
     const Program& program_;
@@ -282,6 +381,8 @@ class Binder {
     std::set<TensorId> structural_;  ///< scalars that stand in subscripts and ranges
     BoundProgram bound_;
     Typing typing_;
+    AccessLowering lowering_;
+    GatherChecks checks_;
 };
 
 [[noreturn]] void fail(const Program& program, ErrorKind kind, std::string message,
@@ -354,9 +455,27 @@ std::vector<const ArgumentSpec*> match_arguments(const Program& program,
 
 }  // namespace
 
+namespace {
+
+/// Whether an array that is given has another rank than the program is for.
+bool has_other_ranks(const Program& program, const Signature& signature) {
+    return std::any_of(program.arguments.begin(), program.arguments.end(), [&](TensorId id) {
+        const auto found = signature.find(program.at(id).name);
+        return program.at(id).role == Role::argument && found != signature.end() &&
+               std::ssize(found->second.shape) != program.at(id).rank;
+    });
+}
+
+}  // namespace
+
 BoundProgram bind(const Program& program, const Signature& signature,
                   const std::vector<std::string>& outputs) {
-    return Binder(program, signature).run(outputs);
+    if (!program.for_ranks || !has_other_ranks(program, signature))
+        return Binder(program, signature).run(outputs);
+    Ranks ranks;
+    for (const auto& [name, spec] : signature)
+        ranks.emplace(name, static_cast<int>(spec.shape.size()));
+    return Binder(canonicalise(program.for_ranks(ranks)), signature).run(outputs);
 }
 
 std::vector<TensorId> structural_scalars(const Program& program) {
@@ -372,13 +491,17 @@ std::vector<TensorId> structural_scalars(const Program& program) {
     }
     for (const Tensor& tensor : program.tensors)
         for (Expr extent : tensor.shape) collect(extent);
+    const auto collect_subscript = [&](Expr subscript) {
+        for (TensorId id : scalars_in_place(program, subscript)) found.insert(id);
+    };
     for (const Equation& equation : program.equations) {
-        for (Expr subscript : equation.at) collect(subscript);
+        for (Expr subscript : equation.at) collect_subscript(subscript);
         for (Expr e : postorder({equation.value}))
             if (const auto* access = std::get_if<Access>(&e->term))
-                for (Expr subscript : access->at) collect(subscript);
+                for (Expr subscript : access->at) collect_subscript(subscript);
     }
     for (const Requirement& requirement : program.requirements) {
+        if (requirement.kind == Requirement::Kind::gathered) continue;
         collect(requirement.a);
         collect(requirement.b);
     }

@@ -35,6 +35,7 @@ struct BoundTensor {
     Role role = Role::argument;
     bool is_weak = false;
     std::optional<TensorId> previous;  ///< the version whose storage this one continues
+    bool is_partial = false;           ///< elements that its equation does not name are never read
 };
 
 /// A half-open range, present values.
@@ -67,8 +68,30 @@ struct BoundEquation {
     std::optional<Reduction> reduction;
     Expr value;
     /// No two points of the free indices name one element of the target. Always true for `define`
-    /// and `set`; a `+=` that is not is summed in the order of its points.
+    /// and `set` of the user; a `+=` that is not is summed in the order of its points, and the last
+    /// of them stays of what a check defines.
     bool is_injective = true;
+};
+
+/// What is found out with data before anything relies on it: that gathered subscripts lie inside,
+/// or that the points of a target written with `=` name different elements. An equation of its own,
+/// before those that rely on it, gives the verdict.
+struct BoundCheck {
+    enum class Kind : std::uint8_t {
+        inside,    ///< `low <= at[0] < high`, in dimension `dimension` of `tensor`
+        distinct,  ///< no two points have the same `at`
+    };
+    Kind kind = Kind::inside;
+    TensorId verdict{};  ///< i64, rank 0: negative when the check fails
+    TensorId tensor{};
+    std::size_t dimension = 0;
+    bool is_write = false;
+    std::vector<Expr> at;          ///< typed, i64
+    std::vector<IndexId> indices;  ///< of the points
+    Expr condition;                ///< which points count; empty: all
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    Diagnosis otherwise;  ///< the error, but for its message
 };
 
 struct BoundProgram {
@@ -76,6 +99,7 @@ struct BoundProgram {
     std::vector<BoundTensor> tensors;
     std::vector<BoundIndex> indices;
     std::vector<BoundEquation> equations;
+    std::vector<BoundCheck> checks;  ///< in the order of their equations
     std::vector<TensorId> arguments;
     std::vector<TensorId> outputs;
 

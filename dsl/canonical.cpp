@@ -14,6 +14,7 @@
 #include "dsl/affine_form.h"
 #include "dsl/derived_reducer.h"
 #include "dsl/extent.h"
+#include "dsl/subscript.h"
 #include "dsl/walk.h"
 
 namespace ricci {
@@ -39,7 +40,8 @@ struct Holder {
 /// Where a term stands: the indices bound around it, outermost first, and what is known of them.
 struct Scope {
     std::vector<IndexId> indices;
-    std::vector<Expr> conditions;
+    std::vector<Expr> conditions;  ///< of reducers, that read nothing
+    std::vector<Expr> guards;      ///< all that must hold for the term to be evaluated
 };
 
 bool has_element(const std::vector<IndexId>& list, IndexId i) {
@@ -65,6 +67,60 @@ std::vector<Expr> outermost_reductions(Expr root) {
     return found;
 }
 
+bool holds_gather(const Program& program, const std::vector<Expr>& roots) {
+    const std::vector<Expr> nodes = postorder(roots);
+    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) {
+        const auto* access = std::get_if<Access>(&e->term);
+        return access && std::any_of(access->at.begin(), access->at.end(),
+                                     [&](Expr at) { return reads_data(program, at); });
+    });
+}
+
+/// For each outermost reduction of a term, what must hold for it to be evaluated, by `?:`, `&&` and
+/// `||`. Empty where it always is.
+class PathGuards {
+  public:
+    PathGuards(Context& context, Expr root) : context_(context) {
+        std::vector<Place> stack{{root, Expr()}};
+        while (!stack.empty()) {
+            const auto [e, guard] = stack.back();
+            stack.pop_back();
+            if (!seen_.insert({e->id, guard ? guard->id + 1 : 0}).second) continue;
+            if (std::holds_alternative<Reduce>(e->term))
+                note(e, guard);
+            else
+                push_operands(stack, e, guard);
+        }
+    }
+    [[nodiscard]] Expr of(Expr reduction) const { return guards_.at(reduction); }
+
+  private:
+    using Place = std::pair<Expr, Expr>;
+
+    void note(Expr reduction, Expr guard) {
+        const auto [found, is_new] = guards_.emplace(reduction, guard);
+        if (is_new || !found->second) return;
+        found->second = guard ? context_.apply(Op::logical_or, {found->second, guard}) : Expr();
+    }
+    void push_operands(std::vector<Place>& stack, Expr e, Expr guard) {
+        const std::vector<Expr> args = operands(e);
+        const bool is_choice = is_apply(e, Op::select);
+        for (std::size_t n = args.size(); n-- > 0;) {
+            Expr inner = guard;
+            const bool on_failure = is_apply(e, Op::logical_or) || (is_choice && n == 2);
+            if (n > 0 && on_failure)
+                inner = context_.logical_and(guard, context_.apply(Op::logical_not, {args[0]}));
+            else if (n > 0 && (is_choice || is_apply(e, Op::logical_and)))
+                inner = context_.logical_and(guard, args[0]);
+            stack.emplace_back(args[n], inner);
+        }
+    }
+
+    Context& context_;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> seen_;
+    ExprMap<Expr> guards_;
+};
+
 class Canonicaliser {
   public:
     explicit Canonicaliser(Program program)
@@ -86,8 +142,10 @@ class Canonicaliser {
     void unify_operator(Equation& equation);
     Expr updated(const Equation& equation) const;
     bool covers_previous(const Equation& equation) const;
+    static bool has_padded_target(const Equation& equation);
 
     Expr lift(Expr root, const Scope& scope);
+    Expr lift_guarded(Expr root, const std::vector<Expr>& reductions, const Scope& scope);
     Reduce with_lifted_operands(const Reduce& reduce, const Scope& scope);
     Reduce guarded(Reduce reduce, const Scope& scope) const;
     Expr temporary(const Reduce& reduce, const Scope& scope);
@@ -119,8 +177,9 @@ void Canonicaliser::add(Equation equation) {
     span_ = equation.span;
     unify_operator(equation);
     equation.value = expand_derived_reducers(program_, equation.value, equation.span);
-    const Scope scope{equation.indices, {}};
-    if (const auto* root = std::get_if<Reduce>(&equation.value->term)) {
+    const Scope scope{equation.indices, {}, {}};
+    const auto* root = std::get_if<Reduce>(&equation.value->term);
+    if (root && !has_padded_target(equation)) {
         const Reduce reduce = with_lifted_operands(*root, scope);
         const Pattern shape = pattern(reduce);
         const auto known = holders_.find(shape.key);
@@ -132,6 +191,14 @@ void Canonicaliser::add(Equation equation) {
     }
     remember(equation);
     program_.equations.push_back(std::move(equation));
+}
+
+/// Whether some points write nothing: then the value is not what is reduced, but chosen after.
+bool Canonicaliser::has_padded_target(const Equation& equation) {
+    return std::any_of(equation.at.begin(), equation.at.end(), [](Expr at) {
+        const auto* modified = std::get_if<Modified>(&at->term);
+        return modified && modified->outside == Outside::pad;
+    });
 }
 
 /// Turns an update of every element into the computation of the new value from the old one, which
@@ -181,19 +248,38 @@ bool Canonicaliser::covers_previous(const Equation& equation) const {
 
 /// The term with every reduction in it replaced by a read of a temporary.
 Expr Canonicaliser::lift(Expr root, const Scope& scope) {
+    const std::vector<Expr> reductions = outermost_reductions(root);
+    if (reductions.empty()) return root;
+    if (holds_gather(program_, reductions)) return lift_guarded(root, reductions, scope);
     ExprMap<Expr> replacement;
-    for (Expr e : outermost_reductions(root))
+    for (Expr e : reductions)
         replacement.emplace(
             e, temporary(with_lifted_operands(std::get<Reduce>(e->term), scope), scope));
-    return replacement.empty() ? root : substitute(context_, root, replacement);
+    return substitute(context_, root, replacement);
+}
+
+/// The same where reductions gather: they are not evaluated where `?:` and the like exclude them.
+Expr Canonicaliser::lift_guarded(Expr root, const std::vector<Expr>& reductions,
+                                 const Scope& scope) {
+    const PathGuards guards(context_, root);
+    ExprMap<Expr> replacement;
+    for (Expr e : reductions) {
+        Scope inner = scope;
+        if (const Expr guard = guards.of(e)) inner.guards.push_back(lift(guard, scope));
+        replacement.emplace(
+            e, temporary(with_lifted_operands(std::get<Reduce>(e->term), inner), inner));
+    }
+    return substitute(context_, root, replacement);
 }
 
 Reduce Canonicaliser::with_lifted_operands(const Reduce& reduce, const Scope& scope) {
     Scope inner = scope;
     inner.indices.insert(inner.indices.end(), reduce.indices.begin(), reduce.indices.end());
     const Expr condition = reduce.condition ? lift(reduce.condition, inner) : Expr();
-    for (Expr e : conjuncts(condition))
+    for (Expr e : conjuncts(condition)) {
         if (tensors_read(e).empty()) inner.conditions.push_back(e);
+        inner.guards.push_back(e);
+    }
     return {reduce.reducer, reduce.indices, condition, lift(reduce.body, inner)};
 }
 
@@ -201,9 +287,10 @@ Reduce Canonicaliser::with_lifted_operands(const Reduce& reduce, const Scope& sc
 /// inside may be in bounds only because of the conditions around it. A condition that ties an
 /// index in doubt to another one makes the temporary depend on that one, too.
 Reduce Canonicaliser::guarded(Reduce reduce, const Scope& scope) const {
+    const std::vector<Expr> roots =
+        reduce.condition ? std::vector{reduce.body, reduce.condition} : std::vector{reduce.body};
     std::vector<IndexId> doubtful;
-    for (Expr e : postorder(reduce.condition ? std::vector{reduce.body, reduce.condition}
-                                             : std::vector{reduce.body})) {
+    for (Expr e : postorder(roots)) {
         const auto* access = std::get_if<Access>(&e->term);
         if (!access) continue;
         for (std::size_t d = 0; d < access->at.size(); ++d) {
@@ -212,10 +299,12 @@ Reduce Canonicaliser::guarded(Reduce reduce, const Scope& scope) const {
             doubtful.insert(doubtful.end(), indices.begin(), indices.end());
         }
     }
-    std::vector<Expr> waiting = scope.conditions;
+    const bool gathers = holds_gather(program_, roots);
+    std::vector<Expr> waiting = gathers ? scope.guards : scope.conditions;
     const auto concerns_doubtful = [&](Expr condition) {
         const std::vector<IndexId> indices = free_indices(condition);
-        return std::any_of(indices.begin(), indices.end(),
+        return (gathers && indices.empty()) ||
+               std::any_of(indices.begin(), indices.end(),
                            [&](IndexId i) { return has_element(doubtful, i); });
     };
     while (true) {
@@ -223,7 +312,9 @@ Reduce Canonicaliser::guarded(Reduce reduce, const Scope& scope) const {
         if (next == waiting.end()) return reduce;
         const std::vector<IndexId> indices = free_indices(*next);
         doubtful.insert(doubtful.end(), indices.begin(), indices.end());
-        reduce.condition = context_.logical_and(reduce.condition, *next);
+        // What guards a gather stands in front of it.
+        reduce.condition = gathers ? context_.logical_and(*next, reduce.condition)
+                                   : context_.logical_and(reduce.condition, *next);
         waiting.erase(next);
     }
 }
@@ -373,8 +464,11 @@ Expr Canonicaliser::representative(Expr extent) const {
     return extent;
 }
 
-/// Whether the subscript is an index that runs from 0 to the dimension's extent.
+/// Whether the subscript is an index that runs from 0 to the dimension's extent, or may lie
+/// anywhere.
 bool Canonicaliser::is_surely_inside(TensorId tensor, std::size_t dimension, Expr subscript) const {
+    const auto* modified = std::get_if<Modified>(&subscript->term);
+    if (modified && !modified->low) return true;
     const auto* value = std::get_if<IndexValue>(&subscript->term);
     if (!value) return false;
     const Index& index = program_.at(value->index);

@@ -116,8 +116,9 @@ class Checker {
             const ast::Slot& slot = target.slots[d];
             scope.target_spans.at.push_back(slot.span);
             scope.is_shifted.push_back(slot.kind == ast::Slot::Kind::shifted);
-            equation.at.push_back(defines ? new_slot(slot, converter)
-                                          : old_slot(slot, converter, *equation.previous, d));
+            equation.at.push_back(
+                defines ? new_slot(slot, converter)
+                        : old_slot(slot, statement.op, converter, *equation.previous, d));
         }
         equation.indices = converter.target_indices();
         equation.target = program_.add(std::move(tensor));
@@ -126,9 +127,7 @@ class Checker {
     /// A slot of `:=`: a plain index, `_`, the literal 0, or `i+_`.
     Expr new_slot(const ast::Slot& slot, Converter& converter) {
         if (slot.kind == ast::Slot::Kind::unit) return program_.context->integer(0);
-        if (slot.kind == ast::Slot::Kind::ellipsis)
-            fail(ErrorKind::syntax, "`..` is not supported yet", {{slot.span, ""}},
-                 "write the dimensions out");
+        RICCI_ASSERT(slot.kind != ast::Slot::Kind::ellipsis, "`..` has not been written out");
         const auto* name = std::get_if<ast::Name>(&slot.expr->node);
         const auto* number = std::get_if<ast::Number>(&slot.expr->node);
         if (number && number->text == "0") return program_.context->integer(0);
@@ -139,36 +138,42 @@ class Checker {
         return program_.context->index(converter.bind_target(name->name, slot.span));
     }
 
-    Expr old_slot(const ast::Slot& slot, Converter& converter, TensorId previous, std::size_t d) {
+    Expr old_slot(const ast::Slot& slot, Assign op, Converter& converter, TensorId previous,
+                  std::size_t d) {
         if (slot.kind == ast::Slot::Kind::unit) return program_.context->integer(0);
-        if (slot.kind == ast::Slot::Kind::ellipsis)
-            fail(ErrorKind::syntax, "`..` is not supported yet", {{slot.span, ""}},
-                 "write the dimensions out");
+        RICCI_ASSERT(slot.kind != ast::Slot::Kind::ellipsis, "`..` has not been written out");
         if (slot.kind == ast::Slot::Kind::shifted)
             fail(ErrorKind::syntax, "`i+_` shifts a new array only", {{slot.span, ""}},
                  "write the subscript out, or make a new array with `:=`");
         bind_names(slot.expr, converter);
-        return converter.subscript(slot.expr, previous, static_cast<int>(d));
+        Expr value;
+        const Expr subscript = converter.subscript(slot.expr, previous, static_cast<int>(d), value);
+        const auto* modified = std::get_if<Modified>(&subscript->term);
+        const bool is_padded = modified && modified->outside == Outside::pad;
+        if (is_padded && op == Assign::set)
+            fail(ErrorKind::syntax, "`pad` leaves it open which elements `=` overwrites",
+                 {{slot.span, ""}}, "restrict the range with `where`, or update with `+=`");
+        if (value || (is_padded && modified->value != program_.context->integer(0)))
+            fail(ErrorKind::syntax, "what lies outside of a target is not written",
+                 {{slot.span, ""}}, "leave the value of `pad` out");
+        return subscript;
     }
 
     /// Every index name in a target's subscript is bound by the target.
-    void bind_names(const ast::ExprPtr& e, Converter& converter) {
-        if (const auto* name = std::get_if<ast::Name>(&e->node)) {
-            if (!name->dollar && symbols_.indices().contains(name->name))
-                converter.bind_target(name->name, e->span);
-        } else if (const auto* unary = std::get_if<ast::Unary>(&e->node)) {
-            bind_names(unary->a, converter);
-        } else if (const auto* binary = std::get_if<ast::Binary>(&e->node)) {
-            bind_names(binary->a, converter);
-            bind_names(binary->b, converter);
-        }
+    void bind_names(const ast::ExprPtr& root, Converter& converter) {
+        symbols_.for_each_name(root, [&](const ast::Name& name, Span span) {
+            if (!name.dollar && symbols_.indices().contains(name.name))
+                converter.bind_target(name.name, span);
+        });
     }
 
     /// An updated array may be read only at the place that is written.
     void check_reads_of_target(const ast::Statement& statement, const Equation& equation,
                                const StatementScope& scope) const {
         if (!equation.previous) return;
-        for (Expr e : postorder({equation.value})) {
+        std::vector<Expr> roots = equation.at;
+        roots.push_back(equation.value);
+        for (Expr e : postorder(roots)) {
             const auto* access = std::get_if<Access>(&e->term);
             if (!access || access->tensor != *equation.previous || access->at == equation.at)
                 continue;

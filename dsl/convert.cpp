@@ -9,29 +9,10 @@
 #include "base/match.h"
 #include "base/shape.h"
 #include "base/text.h"
+#include "dsl/implied_sums.h"
 
 namespace ricci {
 namespace {
-
-/// `max(0, size(A,0)-3)`: a constant, as bounds inferred from several arrays are.
-bool is_extreme_of_sizes(Expr e) {
-    return (is_apply(e, Op::min) || is_apply(e, Op::max)) && free_indices(e).empty();
-}
-
-/// Sets a member for the time of a scope.
-template <class T>
-class Scoped {
-  public:
-    Scoped(T& member, T value)
-        : member_(member), before_(std::exchange(member, std::move(value))) {}
-    ~Scoped() { member_ = std::move(before_); }
-    Scoped(const Scoped&) = delete;
-    Scoped& operator=(const Scoped&) = delete;
-
-  private:
-    T& member_;
-    T before_;
-};
 
 std::optional<Op> table_op(ast::BinaryOp op) {
     switch (op) {
@@ -81,35 +62,6 @@ void Converter::refuse_in_def(const std::string& what, Span span) const {
 }
 
 Expr Converter::value(const ast::ExprPtr& e) { return convert(e); }
-
-Expr Converter::subscript(const ast::ExprPtr& e, TensorId tensor, int dimension) {
-    const Scoped place(place_, std::optional(Place{tensor, dimension}));
-    if (const auto* call = std::get_if<ast::Call>(&e->node); call && is_modifier(call->name))
-        fail(ErrorKind::syntax,
-             format("the subscript modifier `{}` is not supported yet", call->name), e->span);
-    const auto* negated = std::get_if<ast::Unary>(&e->node);
-    const bool from_end =
-        negated && negated->op == Op::neg && std::holds_alternative<ast::Number>(negated->a->node);
-    const Expr result = convert(e);
-    if (from_end) return context_.add(program_.at(tensor).shape.at(std::size_t(dimension)), result);
-    for (Expr node : postorder({result})) {
-        const auto* literal = std::get_if<Literal>(&node->term);
-        if (literal && !std::holds_alternative<std::int64_t>(literal->value))
-            fail(ErrorKind::type, "a subscript is an integer", e->span,
-                 "use whole numbers, indices, sizes and `$` scalars");
-        const auto* read = std::get_if<Access>(&node->term);
-        if (read && !read->at.empty())
-            fail(ErrorKind::syntax, "a gathered subscript is not supported yet", e->span);
-        const auto* apply = std::get_if<Apply>(&node->term);
-        const bool allowed = !apply || apply->op == Op::add || apply->op == Op::neg ||
-                             apply->op == Op::mul || apply->op == Op::floordiv ||
-                             apply->op == Op::mod || is_extreme_of_sizes(node);
-        if (!allowed || std::holds_alternative<Reduce>(node->term))
-            fail(ErrorKind::syntax, "a subscript is an affine term, with `//` and `%` by constants",
-                 e->span, "use sums of integer multiples of indices, literals, sizes and scalars");
-    }
-    return result;
-}
 
 Expr Converter::bound(const ast::ExprPtr& e) {
     const Scoped in_bound(in_bound_, true);
@@ -208,10 +160,7 @@ Expr Converter::convert_node(const ast::Expr& e) {
             const Expr yes = convert(n.yes);
             return context_.apply(Op::select, {condition, yes, convert(n.no)});
         },
-        [&](const ast::Ellipsis&) -> Expr {
-            fail(ErrorKind::syntax, "`..` is not supported yet", e.span,
-                 "write the dimensions out");
-        },
+        [&](const ast::Ellipsis&) -> Expr { RICCI_ASSERT(false, "`..` has not been written out"); },
         [&](const ast::Access& n) { return access(n, e.span); },
         [&](const ast::Call& n) { return call(n, e.span); },
         [&](const ast::Reduce& n) { return reduce(n, e.span); });
@@ -312,30 +261,6 @@ Expr Converter::binary_chain(const ast::Expr& e) {
     return result;
 }
 
-Expr Converter::access(const ast::Access& a, Span span) {
-    if (in_bound_)
-        fail(ErrorKind::range, "the bound of a range reads an array", span,
-             "bounds are made of literals, sizes and scalars");
-    refuse_in_def(format("an element of `{}`", a.name), span);
-    if (a.at.size() > max_rank)
-        fail(ErrorKind::limit,
-             format("{} subscripts; at most {} are allowed", a.at.size(), max_rank), span);
-    for (const ast::ExprPtr& e : a.at)
-        if (std::holds_alternative<ast::Ellipsis>(e->node))
-            fail(ErrorKind::syntax, "`..` is not supported yet", e->span,
-                 "write the dimensions out");
-    const TensorId tensor = symbols_.tensor(a.name);
-    AccessSpans spans{span, {}};
-    std::vector<Expr> at;
-    for (std::size_t d = 0; d < a.at.size(); ++d) {
-        at.push_back(subscript(a.at[d], tensor, static_cast<int>(d)));
-        spans.at.push_back(a.at[d]->span);
-    }
-    const Expr result = context_.access(tensor, std::move(at));
-    access_spans_.emplace(result, std::move(spans));
-    return result;
-}
-
 Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {
     if (std::find(open_.begin(), open_.end(), def.name) != open_.end())
         fail(ErrorKind::name, format("the function `{}` calls itself", def.name), span);
@@ -348,35 +273,37 @@ Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {
     open_.push_back(def.name);
     const Expr result = convert(def.value);
     open_.pop_back();
-    return result;
+    const bool is_sum = is_apply(result, Op::add) || is_apply(result, Op::neg);
+    return is_sum && !place_ && !in_bound_ ? grouped(context_, result) : result;
 }
 
 Expr Converter::local(const std::string& name, Span span) {
     if (std::find(open_.begin(), open_.end(), name) != open_.end())
         fail(ErrorKind::name, format("the local `{}` is defined by itself", name), span);
-    auto found = locals_.find(name);
-    if (found == locals_.end()) {
-        for (const auto& clause : statement_.where) {
-            const auto* entry = std::get_if<ast::WhereLocal>(&clause);
-            if (!entry || entry->name != name) continue;
-            // Converted once, outside of every reducer; uses are renamed below.
-            const Scoped no_scope(scope_, {});
-            const Scoped no_parameters(parameters_, {});
-            open_.push_back(name);
-            const Expr value = convert(entry->value);
-            open_.pop_back();
-            found = locals_.emplace(name, value).first;
-            break;
-        }
+    // `end` in it is that of the subscript it stands in.
+    const LocalKey key{name, place_ ? std::int64_t(position(place_->tensor)) : -1,
+                       place_ ? place_->dimension : 0};
+    Expr value;
+    if (const auto found = locals_.find(key); found != locals_.end()) value = found->second;
+    for (const auto& clause : statement_.where) {
+        const auto* entry = std::get_if<ast::WhereLocal>(&clause);
+        if (value || !entry || entry->name != name) continue;
+        // Outside of every reducer; uses are renamed below.
+        const Scoped no_scope(scope_, {});
+        const Scoped no_parameters(parameters_, {});
+        open_.push_back(name);
+        value = convert(entry->value);
+        open_.pop_back();
+        locals_.emplace(key, value);
     }
     // A local is inlined: an index that an enclosing reducer binds means that reducer's.
-    if (scope_.empty()) return found->second;
+    if (scope_.empty()) return value;
     std::unordered_map<std::uint32_t, Expr> bound;
     for (IndexId id : scope_)
         if (const auto outer = provisional_.find(program_.at(id).name); outer != provisional_.end())
             bound[static_cast<std::uint32_t>(outer->second.first)] = context_.index(id);
-    const Expr result = substitute_indices(context_, found->second, bound);
-    for (Expr e : postorder({found->second}))
+    const Expr result = substitute_indices(context_, value, bound);
+    for (Expr e : postorder({value}))
         if (const auto spans = access_spans_.find(e); spans != access_spans_.end())
             access_spans_.emplace(substitute_indices(context_, e, bound),
                                   AccessSpans(spans->second));

@@ -4,12 +4,29 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "dsl/infer.h"
 #include "dsl/symbols.h"
 
 namespace ricci {
+
+/// Sets a member for the time of a scope.
+template <class T>
+class Scoped {
+  public:
+    Scoped(T& member, T value)
+        : member_(member), before_(std::exchange(member, std::move(value))) {}
+    ~Scoped() { member_ = std::move(before_); }
+    Scoped(const Scoped&) = delete;
+    Scoped& operator=(const Scoped&) = delete;
+
+  private:
+    T& member_;
+    T before_;
+};
 
 /// Converts the expressions of one statement. Names free in the right side (not bound by the target
 /// or a reducer) get one provisional index each, which implied sums then bind.
@@ -21,8 +38,10 @@ class Converter {
     IndexId bind_target(const std::string& name, Span span);
     /// A value: indices, scalars, accesses, reducers allowed.
     [[nodiscard]] Expr value(const ast::ExprPtr& e);
-    /// A subscript of dimension `dimension` of `tensor`.
-    [[nodiscard]] Expr subscript(const ast::ExprPtr& e, TensorId tensor, int dimension);
+    /// A subscript of dimension `dimension` of `tensor`. Of a padded one that reads something that
+    /// is no literal outside of the array, `value` is that; otherwise it is left alone.
+    [[nodiscard]] Expr subscript(const ast::ExprPtr& e, TensorId tensor, int dimension,
+                                 Expr& value);
     /// A bound of a range: literals, sizes and scalars only.
     [[nodiscard]] Expr bound(const ast::ExprPtr& e);
     /// Gives the index the `where` range of its name, if there is one.
@@ -49,6 +68,12 @@ class Converter {
     Expr name(const ast::Name& n, Span span);
     Expr binary_chain(const ast::Expr& e);
     Expr access(const ast::Access& a, Span span);
+    Expr modified(const ast::Call& c, Outside outside, Span span, Expr& value);
+    Expr width(const ast::ExprPtr& e);
+    void check_subscript(Expr subscript, Span span) const;
+    void check_subscript_node(Expr e, bool is_gathered, Span span) const;
+    Expr with_values_outside(TensorId tensor, std::vector<Expr> at, std::vector<Expr> values,
+                             AccessSpans spans);
     Expr call(const ast::Call& c, Span span);
     Expr size(const ast::Call& c, Span span);
     Expr inlined(const ast::Def& def, const ast::Call& c, Span span);
@@ -71,8 +96,9 @@ class Converter {
     std::vector<IndexId> scope_;  ///< indices of enclosing reducers, innermost last
     std::vector<Binding> reducers_;
     std::map<std::string, std::pair<IndexId, Span>, std::less<>> provisional_;
-    std::map<std::string, Expr, std::less<>> parameters_;  ///< of the def being inlined
-    std::map<std::string, Expr, std::less<>> locals_;      ///< converted, over provisional indices
+    std::map<std::string, Expr, std::less<>> parameters_;         ///< of the def being inlined
+    using LocalKey = std::tuple<std::string, std::int64_t, int>;  ///< name, subscript it stands in
+    std::map<LocalKey, Expr> locals_;  ///< converted, over provisional indices
     std::map<std::string, bool, std::less<>> where_used_;
     std::vector<std::string> open_;  ///< locals and defs being inlined, outermost first
     std::optional<Place> place_;     ///< the subscript being converted
@@ -80,8 +106,5 @@ class Converter {
     ExprMap<Span> spans_;
     ExprMap<AccessSpans> access_spans_;
 };
-
-/// Whether the name is a modifier of a whole subscript (`pad clamp wrap reflect`).
-[[nodiscard]] bool is_modifier(std::string_view name) noexcept;
 
 }  // namespace ricci

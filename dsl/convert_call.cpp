@@ -5,10 +5,6 @@
 
 namespace ricci {
 
-bool is_modifier(std::string_view name) noexcept {
-    return name == "pad" || name == "clamp" || name == "wrap" || name == "reflect";
-}
-
 Expr Converter::size(const ast::Call& c, Span span) {
     const auto* array = c.args.empty() ? nullptr : std::get_if<ast::Name>(&c.args[0].value->node);
     if (c.args.size() != 2 || !array)
@@ -84,7 +80,7 @@ void Converter::wrong_arity(const ast::Call& c, std::string wanted) const {
 }
 
 void Converter::unknown_function(const ast::Call& c) const {
-    if (is_modifier(c.name))
+    if (outside_from_name(c.name))
         fail(ErrorKind::syntax, format("`{}` is a modifier of a whole subscript", c.name),
              c.name_span, format("write it as `A[{}(…)]`", c.name));
     std::vector<std::string> names;

@@ -33,12 +33,29 @@ struct Notation {
     std::optional<Term> output;
 };
 
+/// The type that numpy gives what is made of both: integers of 32 bits and more make f64 with
+/// floating numbers, those of 16 bits at least f32; i64 with u64 is f64.
+DType numpy_type(DType a, DType b) {
+    if (is_integer(a) && is_integer(b)) return promote(a, b).value_or(DType::f64);
+    const bool a_is_number = is_floating(a) || is_complex(a);
+    const bool b_is_number = is_floating(b) || is_complex(b);
+    if (a_is_number == b_is_number || a == DType::boolean || b == DType::boolean)
+        return promote(a, b).value_or(DType::f64);
+    const DType integer = a_is_number ? b : a;
+    const DType number = a_is_number ? a : b;
+    const DType least = size_bytes(integer) > 2    ? DType::f64
+                        : size_bytes(integer) == 2 ? DType::f32
+                                                   : number;
+    return promote(number, least).value_or(DType::f64);
+}
+
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 class Translator {
   public:
-    Translator(const SourcePtr& source, const std::vector<Shape>& shapes)
-        : source_(source), text_(source->text), shapes_(shapes) {}
+    Translator(const SourcePtr& source, const std::vector<Shape>& shapes,
+               const std::vector<DType>& dtypes)
+        : source_(source), text_(source->text), shapes_(shapes), dtypes_(dtypes) {}
 
     Einsum translate() {
         parse();
@@ -78,6 +95,9 @@ class Translator {
             if (rest.front() == ' ') continue;
             if (is_letter(rest.front())) {
                 term->letters.push_back({rest.front(), span_at(at)});
+            } else if (rest.front() == '.' && !rest.starts_with("...")) {
+                fail(ErrorKind::syntax, "a `.` is no part of `...`", {{span_at(at), ""}},
+                     "`...` stands for the dimensions without a letter");
             } else if (rest.starts_with("...")) {
                 if (term->ellipsis)
                     fail(ErrorKind::syntax, "`...` stands twice in a term", {{span_at(at, 3), ""}});
@@ -117,6 +137,9 @@ class Translator {
         const std::size_t before = term.ellipsis.value_or(letters);
         for (std::size_t i = 0; i < letters; ++i) {
             const std::size_t d = i < before ? i : i + run;
+            for (std::size_t j = 0; j < i; ++j)
+                if (term.letters[j].name == term.letters[i].name)
+                    require_diagonal(operand, j, j < before ? j : j + run, i, d);
             agree(extents_[std::string(1, term.letters[i].name)],
                   {shape[d], term.letters[i].span, operand, d}, term.letters[i].name);
         }
@@ -135,6 +158,23 @@ class Translator {
         std::size_t operand = 0;
         std::size_t dimension = 0;
     };
+
+    /// A diagonal has one extent: there nothing is repeated.
+    void require_diagonal(std::size_t operand, std::size_t first, std::size_t d, std::size_t second,
+                          std::size_t e) const {
+        const Shape& shape = shapes_[operand];
+        if (shape[d] == shape[e]) return;
+        const auto& letters = notation_.operands[operand].letters;
+        const auto here = [&](std::size_t letter, std::size_t dimension) {
+            return Label{letters[letter].span,
+                         format("{} here: dimension {} of operand {} {}", shape[dimension],
+                                dimension, operand, str(shape))};
+        };
+        fail(ErrorKind::shape,
+             format("the diagonal of `{}` has two extents, {} and {}", letters[first].name,
+                    shape[d], shape[e]),
+             {here(first, d), here(second, e)});
+    }
 
     void agree(std::optional<Seen>& known, const Seen& seen, char letter) const {
         if (!known || known->extent == 1) {
@@ -196,14 +236,36 @@ class Translator {
             if (std::ranges::find(free, name) == free.end()) summed.push_back(name);
         Einsum result;
         std::vector<std::string> factors;
+        const DType type = common_type();
         for (std::size_t i = 0; i < shapes_.size(); ++i) {
             result.operands.push_back(format("A{}", i));
-            factors.push_back(format("A{}{}", i, subscripts(i)));
+            const std::string element = format("A{}{}", i, subscripts(i));
+            const bool is_converted = type != DType::none && dtypes_[i] != type;
+            factors.push_back(is_converted ? format("{}({})", name(type), element) : element);
         }
-        std::string value = join(factors, "*");
-        if (!summed.empty()) value = format("sum[{}]({})", join(summed, ","), value);
+        const bool is_bool = type == DType::boolean;
+        std::string value = join(factors, is_bool ? " && " : "*");
+        if (!summed.empty())
+            value = wrapped(
+                type, format("{}[{}]({})", is_bool ? "any" : "sum", join(summed, ","), value));
         result.program = format("Y0[{}] := {}", join(free, ","), value);
         return result;
+    }
+
+    /// `none` when types are the language's affair.
+    [[nodiscard]] DType common_type() const {
+        if (dtypes_.empty()) return DType::none;
+        DType type = dtypes_.front();
+        for (const DType dtype : dtypes_) type = numpy_type(type, dtype);
+        return type;
+    }
+
+    /// A sum, which has 64 bits, with the low bits of an integer type that has fewer.
+    static std::string wrapped(DType type, const std::string& sum) {
+        if (!is_integer(type) || size_bytes(type) == 8) return sum;
+        const std::int64_t values = std::int64_t{1} << (8 * size_bytes(type));
+        if (!is_signed(type)) return format("{}({} % {})", name(type), sum, values);
+        return format("{0}(({1} + {2}) % {3} - {2})", name(type), sum, values / 2, values);
     }
 
     /// The indices of a term's dimensions, with `run` of them for `...`.
@@ -233,6 +295,7 @@ class Translator {
     const SourcePtr& source_;
     std::string_view text_;
     const std::vector<Shape>& shapes_;
+    const std::vector<DType>& dtypes_;
     Notation notation_;
     std::map<std::string, std::optional<Seen>> extents_;  ///< by index
     std::size_t run_ = 0;  ///< the most dimensions that a `...` stands for
@@ -240,8 +303,9 @@ class Translator {
 
 }  // namespace
 
-Einsum translate_einsum(const SourcePtr& source, const std::vector<Shape>& shapes) {
-    return Translator(source, shapes).translate();
+Einsum translate_einsum(const SourcePtr& source, const std::vector<Shape>& shapes,
+                        const std::vector<DType>& dtypes) {
+    return Translator(source, shapes, dtypes).translate();
 }
 
 }  // namespace ricci

@@ -137,7 +137,8 @@ class EquationComparison {
             [&](const Cast& t) {
                 push(t.a, std::get<Cast>(b->term).a, is_subscript);
                 return true;
-            });
+            },
+            [&](const Modified& t) { return compare_modified(t, std::get<Modified>(b->term)); });
     }
     /// Interned by bit pattern, literals are compared in one context.
     bool same_literal(Expr a, Expr b) const {
@@ -148,6 +149,16 @@ class EquationComparison {
         if (t.op != u.op) return false;
         if (t.op == Op::logical_and) return push_all(conjuncts(a), conjuncts(b), is_subscript);
         return push_all(t.args, u.args, is_subscript);
+    }
+    bool compare_modified(const Modified& t, const Modified& u) {
+        const bool is_same =
+            t.outside == u.outside && bool(t.low) == bool(u.low) && bool(t.value) == bool(u.value);
+        if (!is_same) return false;
+        push(t.at, u.at, true);
+        if (t.low) push(t.low, u.low, true);
+        if (t.high) push(t.high, u.high, true);
+        if (t.value) push(t.value, u.value, false);
+        return true;
     }
     bool compare_reductions(const Reduce& t, const Reduce& u) {
         const bool is_same = t.reducer == u.reducer && t.indices.size() == u.indices.size() &&

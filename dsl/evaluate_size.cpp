@@ -7,6 +7,7 @@
 
 #include "base/match.h"
 #include "base/text.h"
+#include "dsl/subscript.h"
 
 namespace ricci {
 namespace {
@@ -146,6 +147,19 @@ Expr SizeEvaluator::with_numbers(Expr e, bool with_scalars) {
         if (!is_scalar && !is_size && !is_literal_arithmetic(node)) return node;
         return context.integer(value(node));
     });
+}
+
+Expr SizeEvaluator::subscript_with_numbers(Expr e) {
+    Context& context = *program_.context;
+    const std::vector<TensorId> in_place = scalars_in_place(program_, e);
+    const Expr numbers = rewrite(context, e, [&](Expr node) {
+        const auto* access = std::get_if<Access>(&node->term);
+        const bool is_number = std::holds_alternative<Size>(node->term) ||
+                               (access && std::find(in_place.begin(), in_place.end(),
+                                                    access->tensor) != in_place.end());
+        return is_number ? context.integer(value(node)) : node;
+    });
+    return with_numbers(numbers, false);
 }
 
 Expr SizeEvaluator::condition_with_numbers(Expr condition) {

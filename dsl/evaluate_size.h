@@ -21,6 +21,8 @@ class SizeEvaluator {
     [[nodiscard]] std::int64_t value(Expr e);
     /// The term with sizes, and where `with_scalars` scalars too, replaced by integer literals.
     [[nodiscard]] Expr with_numbers(Expr e, bool with_scalars);
+    /// The same for a subscript: scalars that only decide a choice in it stay.
+    [[nodiscard]] Expr subscript_with_numbers(Expr e);
     /// The same for a condition: scalars that are no whole numbers, or not known, stay.
     [[nodiscard]] Expr condition_with_numbers(Expr condition);
 

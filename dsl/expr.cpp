@@ -61,7 +61,11 @@ std::uint64_t hash_of(const Term& term, DType dtype) {
             mix(hash, id_of(t.condition));
             mix(hash, id_of(t.body));
         },
-        [&](const Cast& t) { mix(hash, id_of(t.a)); });
+        [&](const Cast& t) { mix(hash, id_of(t.a)); },
+        [&](const Modified& t) {
+            mix(hash, static_cast<std::uint64_t>(t.outside));
+            for (Expr e : {t.at, t.low, t.high, t.value}) mix(hash, id_of(e));
+        });
     return hash;
 }
 
@@ -87,7 +91,12 @@ bool same(const Term& a, const Term& b) {
             return t.reducer == u.reducer && t.indices == u.indices && t.condition == u.condition &&
                    t.body == u.body;
         },
-        [&](const Cast& t) { return t.a == std::get<Cast>(b).a; });
+        [&](const Cast& t) { return t.a == std::get<Cast>(b).a; },
+        [&](const Modified& t) {
+            const auto& u = std::get<Modified>(b);
+            return t.outside == u.outside && t.at == u.at && t.low == u.low && t.high == u.high &&
+                   t.value == u.value;
+        });
 }
 
 /// Whether an unbound term could be of type bool, where `x*1` and `x` differ in type.
@@ -164,7 +173,7 @@ Expr Context::cast(Expr a, DType dtype) { return a->dtype == dtype ? a : intern(
 Expr Context::logical_and(Expr a, Expr b) {
     if (!a) return b;
     if (!b || a == b) return a;
-    return apply(Op::logical_and, {a, b}, a->dtype);
+    return apply(Op::logical_and, {a, b}, bound_type(a));
 }
 
 namespace {
@@ -244,7 +253,34 @@ std::vector<Expr> operands(Expr e) {
         [](const Reduce& t) {
             return t.condition ? std::vector<Expr>{t.condition, t.body} : std::vector<Expr>{t.body};
         },
-        [](const Cast& t) { return std::vector<Expr>{t.a}; });
+        [](const Cast& t) { return std::vector<Expr>{t.a}; },
+        [](const Modified& t) {
+            std::vector<Expr> list{t.at, t.low, t.high, t.value};
+            std::erase(list, Expr());
+            return list;
+        });
+}
+
+std::string_view name(Outside outside) noexcept {
+    switch (outside) {
+        case Outside::pad:     return "pad";
+        case Outside::clamp:   return "clamp";
+        case Outside::wrap:    return "wrap";
+        case Outside::reflect: return "reflect";
+    }
+    return {};
+}
+
+std::optional<Outside> outside_from_name(std::string_view text) noexcept {
+    for (const Outside each : {Outside::pad, Outside::clamp, Outside::wrap, Outside::reflect})
+        if (name(each) == text) return each;
+    return std::nullopt;
+}
+
+DType bound_type(Expr e) noexcept {
+    Expr inner = e;
+    while (const auto* cast = std::get_if<Cast>(&inner->term)) inner = cast->a;
+    return inner->dtype == DType::none ? DType::none : e->dtype;
 }
 
 bool is_literal(Expr e) noexcept { return e && std::holds_alternative<Literal>(e->term); }

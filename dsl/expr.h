@@ -12,7 +12,9 @@
 #include <complex>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -78,7 +80,25 @@ struct Reduce {
 struct Cast {
     Expr a;
 };
-using Term = std::variant<Literal, IndexValue, Size, Access, Apply, Reduce, Cast>;
+/// What a subscript means where it lies outside of its dimension.
+enum class Outside : std::uint8_t {
+    pad,      ///< reads `value`; writes nothing
+    clamp,    ///< the nearest element
+    wrap,     ///< the array repeated
+    reflect,  ///< the array mirrored, its ends not repeated
+};
+[[nodiscard]] std::string_view name(Outside outside) noexcept;
+/// The modifier of that name, or nothing.
+[[nodiscard]] std::optional<Outside> outside_from_name(std::string_view name) noexcept;
+/// A whole subscript that may lie outside. Stands nowhere else, and in no bound term.
+struct Modified {
+    Outside outside;
+    Expr at;
+    Expr low = {};    ///< of `pad`: how far below 0 `at` may lie; empty: anywhere
+    Expr high = {};   ///< of `pad`: how far beyond the extent; set with `low`
+    Expr value = {};  ///< of `pad`: a literal
+};
+using Term = std::variant<Literal, IndexValue, Size, Access, Apply, Reduce, Cast, Modified>;
 
 struct Node {
     Term term;
@@ -89,6 +109,8 @@ struct Node {
 
 /// The operands of a node, subscripts and conditions included, in order.
 [[nodiscard]] std::vector<Expr> operands(Expr e);
+/// The type of a bound term; `none` of one that is not, though a conversion always has a type.
+[[nodiscard]] DType bound_type(Expr e) noexcept;
 
 /// Owns and interns nodes. Not thread-safe; a program being compiled belongs to one thread.
 class Context {
@@ -115,11 +137,11 @@ class Context {
                 DType dtype = DType::none);
     Expr cast(Expr a, DType dtype);
 
-    Expr add(Expr a, Expr b) { return apply(Op::add, {a, b}, a->dtype); }
-    Expr sub(Expr a, Expr b) { return apply(Op::add, {a, neg(b)}, a->dtype); }
-    Expr neg(Expr a) { return apply(Op::neg, {a}, a->dtype); }
-    Expr mul(Expr a, Expr b) { return apply(Op::mul, {a, b}, a->dtype); }
-    Expr div(Expr a, Expr b) { return apply(Op::div, {a, b}, a->dtype); }
+    Expr add(Expr a, Expr b) { return apply(Op::add, {a, b}, bound_type(a)); }
+    Expr sub(Expr a, Expr b) { return apply(Op::add, {a, neg(b)}, bound_type(a)); }
+    Expr neg(Expr a) { return apply(Op::neg, {a}, bound_type(a)); }
+    Expr mul(Expr a, Expr b) { return apply(Op::mul, {a, b}, bound_type(a)); }
+    Expr div(Expr a, Expr b) { return apply(Op::div, {a, b}, bound_type(a)); }
     Expr logical_and(Expr a, Expr b);  ///< either may be empty, meaning true
 
     [[nodiscard]] std::size_t size() const noexcept;

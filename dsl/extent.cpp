@@ -81,14 +81,14 @@ Expr to_expr(Context& context, const LinearForm& form) {
         const std::int64_t size = part.coefficient < 0 ? -part.coefficient : part.coefficient;
         Expr term = size == 1 ? part.atom
                               : context.apply(Op::mul, {context.integer(size), part.atom},
-                                              part.atom->dtype);
+                                              bound_type(part.atom));
         terms.push_back(part.coefficient < 0 ? context.neg(term) : term);
     };
     for (const auto& part : form.parts)
         if (part.coefficient > 0) add(part);
     for (const auto& part : form.parts)
         if (part.coefficient < 0) add(part);
-    const DType dtype = form.parts.empty() ? DType::none : form.parts.front().atom->dtype;
+    const DType dtype = form.parts.empty() ? DType::none : bound_type(form.parts.front().atom);
     if (form.constant != 0 || terms.empty()) terms.push_back(context.literal(form.constant, dtype));
     return terms.size() == 1 ? terms.front() : context.apply(Op::add, terms, dtype);
 }
@@ -114,7 +114,7 @@ Expr integer_scale(Context& context, Expr a, std::int64_t factor) {
             overflow |= __builtin_mul_overflow(part.coefficient, factor, &part.coefficient);
         std::erase_if(form->parts, [](const auto& part) { return part.coefficient == 0; });
     }
-    if (overflow) return context.mul(context.literal(factor, a->dtype), a);
+    if (overflow) return context.mul(context.literal(factor, bound_type(a)), a);
     return to_expr(context, *form);
 }
 
@@ -139,7 +139,7 @@ Expr floor_quotient(Context& context, Expr a, Expr divisor) {
             return to_expr(context, quotient);
         }
     }
-    return context.apply(Op::floordiv, {a, divisor}, a->dtype);
+    return context.apply(Op::floordiv, {a, divisor}, bound_type(a));
 }
 
 namespace {
@@ -149,7 +149,7 @@ Expr pick(Context& context, Op op, Expr a, Expr b) {
     const auto difference = linear_form(context.sub(a, b));
     if (difference && difference->parts.empty())
         return (difference->constant >= 0) == (op == Op::max) ? a : b;
-    return context.apply(op, {a, b}, a->dtype);
+    return context.apply(op, {a, b}, bound_type(a));
 }
 
 }  // namespace

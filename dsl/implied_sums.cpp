@@ -47,7 +47,7 @@ struct Occurrence {
 class AmbiguityCheck {
   public:
     AmbiguityCheck(const Program& program, const ExprMap<Span>& spans, Expr term)
-        : program_(program), spans_(spans), term_(term), nodes_(postorder({term})) {}
+        : program_(program), spans_(spans), term_(term), nodes_(outside_subscripts(term)) {}
 
     void check(IndexId index) {
         occurrence_.clear();
@@ -58,9 +58,27 @@ class AmbiguityCheck {
     }
 
   private:
+    /// The nodes that are no part of a subscript, operands first.
+    static std::vector<Expr> outside_subscripts(Expr root) {
+        std::unordered_set<const Node*> seen;
+        std::vector<Expr> nodes;
+        std::vector<Expr> stack{root};
+        while (!stack.empty()) {
+            const Expr e = stack.back();
+            stack.pop_back();
+            if (!seen.insert(&*e).second) continue;
+            nodes.push_back(e);
+            if (std::holds_alternative<Access>(e->term)) continue;
+            for (Expr operand : operands(e)) stack.push_back(operand);
+        }
+        std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });
+        return nodes;
+    }
+
     Occurrence occurrence(Expr e, IndexId index) const {
         if (const auto* value = std::get_if<IndexValue>(&e->term))
             return {.occurs = value->index == index};
+        if (std::holds_alternative<Access>(e->term)) return {.occurs = has(free_indices(e), index)};
         Occurrence result;
         int factors = 0;
         for (Expr operand : operands(e)) {
@@ -212,14 +230,30 @@ class Implier {
 
 }  // namespace
 
+namespace {
+
+/// The term without the marks of `grouped`.
+Expr without_groups(Context& context, Expr value) {
+    return rewrite(context, value, [](Expr e) {
+        const auto* reduce = std::get_if<Reduce>(&e->term);
+        return reduce && reduce->indices.empty() ? reduce->body : e;
+    });
+}
+
+}  // namespace
+
+Expr grouped(Context& context, Expr sum) { return context.reduce(Reducer::sum, {}, Expr(), sum); }
+
 ImpliedSums imply_sums(Program& program, Expr value, Assign op,
                        const std::vector<IndexId>& target_indices, const ExprMap<Span>& spans,
                        ExprMap<Expr>& renamed) {
     Implier implier(program, target_indices, spans, renamed);
-    if (op == Assign::mul) return implier.whole(Reducer::prod, value);
-    if (op == Assign::max) return implier.whole(Reducer::max, value);
-    if (op == Assign::min) return implier.whole(Reducer::min, value);
-    return implier.per_term(value);
+    ImpliedSums sums = op == Assign::mul   ? implier.whole(Reducer::prod, value)
+                       : op == Assign::max ? implier.whole(Reducer::max, value)
+                       : op == Assign::min ? implier.whole(Reducer::min, value)
+                                           : implier.per_term(value);
+    sums.value = without_groups(*program.context, sums.value);
+    return sums;
 }
 
 }  // namespace ricci

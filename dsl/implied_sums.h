@@ -8,6 +8,10 @@
 
 namespace ricci {
 
+/// The term as one in a sum, though it is a sum itself, until sums are implied: what a function of
+/// the user makes.
+[[nodiscard]] Expr grouped(Context& context, Expr sum);
+
 /// Makes the implied reductions of a right side explicit (docs/language.md §2): with `:= = += -=`
 /// each top-level term is summed over its indices that `target_indices` lacks; with `*= max= min=`
 /// the operator's reduction takes the whole right side. The binding's indices are `bound`, in

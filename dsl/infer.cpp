@@ -36,6 +36,7 @@ class Inference {
         if (equation.previous)
             sites_.push_back(
                 {Expr(), *equation.previous, equation.at, Expr(), &scope.target_spans});
+        for (Expr e : equation.at) collect(e, Expr());
         collect(equation.value, Expr());
         read_subscripts();
     }
@@ -69,8 +70,9 @@ class Inference {
             stack.pop_back();
             if (!visited.insert(&*e).second) continue;
             if (const auto* reduce = std::get_if<Reduce>(&e->term)) {
-                if (reduce->condition) collect(reduce->condition, condition);
-                collect(reduce->body, context_.logical_and(condition, reduce->condition));
+                const Expr inner = context_.logical_and(condition, reduce->condition);
+                if (reduce->condition) collect(reduce->condition, inner);
+                collect(reduce->body, inner);
                 continue;
             }
             if (const auto* access = std::get_if<Access>(&e->term)) {
@@ -86,14 +88,26 @@ class Inference {
     void read_subscripts() {
         for (const Site& site : sites_)
             for (std::size_t d = 0; d < site.at.size(); ++d) {
-                Entry entry{&site, d, read_subscript(context_, site.at[d]),
+                Entry entry{&site, d, read_subscript(program_, site.at[d]),
                             program_.at(site.tensor).shape.at(d)};
-                if (entry.form.divisor) {
-                    entry.extent = integer_product(context_, *entry.form.divisor, entry.extent);
-                    require_positive(*entry.form.divisor, span_of(entry));
+                Subscript& form = entry.form;
+                if (form.padding && !form.is_gathered) widen(entry);
+                if (form.divisor && !form.is_opaque) {
+                    entry.extent = integer_product(context_, *form.divisor, entry.extent);
+                    require_positive(*form.divisor, span_of(entry));
                 }
                 entries_.push_back(std::move(entry));
             }
+    }
+
+    /// `pad(e, lo, hi)` is `e + lo` in an array that is longer by both.
+    void widen(Entry& entry) {
+        const auto& [low, high] = *entry.form.padding;
+        Expr& rest = entry.form.rest;
+        const Expr shift =
+            entry.form.divisor ? integer_product(context_, *entry.form.divisor, low) : low;
+        rest = integer_sum(context_, rest, shift);
+        entry.extent = integer_sum(context_, integer_sum(context_, entry.extent, low), high);
     }
 
     [[nodiscard]] static Span span_of(const Entry& entry) {
@@ -367,7 +381,15 @@ class Inference {
     void require_in_bounds() {
         for (const Entry& entry : entries_) {
             const auto& plain = entry.form.plain;
-            if (plain && !index(*plain).is_explicit) continue;
+            if ((plain && !index(*plain).is_explicit) || entry.form.is_free) continue;
+            if (entry.form.is_gathered) {
+                note_gather(entry);
+                continue;
+            }
+            if (entry.form.padding) {
+                require_in_padding(entry);
+                continue;
+            }
             const Expr subscript = entry.site->at[entry.dimension];
             std::string text = str(program_, subscript);
             program_.requirements.push_back(
@@ -385,6 +407,43 @@ class Inference {
                      .labels = {{span_of(entry), ""}},
                      .hint = in_bounds_hint(entry)}});
         }
+    }
+
+    void require_in_padding(const Entry& entry) {
+        const Expr subscript = entry.site->at[entry.dimension];
+        const auto& modified = std::get<Modified>(subscript->term);
+        const Expr moved = integer_sum(context_, modified.at, modified.low);
+        const Expr extent = program_.at(entry.site->tensor).shape.at(entry.dimension);
+        const Expr padded =
+            integer_sum(context_, integer_sum(context_, extent, modified.low), modified.high);
+        program_.requirements.push_back(
+            {.kind = Requirement::Kind::in_bounds,
+             .a = moved,
+             .b = padded,
+             .indices = free_indices(moved),
+             .condition = entry.site->condition,
+             .otherwise = {
+                 .kind = ErrorKind::range,
+                 .message = format("`{}` can leave its padding: {} runs over {{low}}..{{high}} "
+                                   "from its first element, and dimension {} has {{b}} with it",
+                                   tensor_name(entry), str(program_, modified.at), entry.dimension),
+                 .source = program_.source,
+                 .labels = {{span_of(entry), ""}},
+                 .hint = in_bounds_hint(entry)}});
+    }
+
+    /// Where the subscript stands, for the error when it is found outside.
+    void note_gather(const Entry& entry) {
+        program_.requirements.push_back({.kind = Requirement::Kind::gathered,
+                                         .a = entry.site->at[entry.dimension],
+                                         .b = Expr(),
+                                         .indices = {},
+                                         .condition = Expr(),
+                                         .otherwise = {.kind = ErrorKind::range,
+                                                       .message = {},
+                                                       .source = program_.source,
+                                                       .labels = {{span_of(entry), ""}},
+                                                       .hint = {}}});
     }
 
     [[nodiscard]] std::string in_bounds_hint(const Entry& entry) const {

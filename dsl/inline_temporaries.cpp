@@ -68,6 +68,7 @@ class Inliner {
         for (std::size_t n = 0; n < program_.equations.size(); ++n) {
             const Equation& equation = program_.equations[n];
             if (equation.previous) tied_.insert({equation.target, *equation.previous});
+            for (Expr subscript : equation.at) tie_all_in(subscript);
             std::unordered_map<std::uint32_t, int> times;  // by node, how often it is written
             const std::vector<Expr> roots = terms(equation);
             for (Expr root : roots) ++times[root->id];
@@ -80,10 +81,15 @@ class Inliner {
                     tied_.insert(size->tensor);
                 const auto* const access = std::get_if<Access>(&e->term);
                 if (access == nullptr) continue;
+                for (Expr subscript : access->at) tie_all_in(subscript);
                 const bool is_first = uses_.emplace(access->tensor, Use{n, e}).second;
                 if (!is_first || times[e->id] > 1) tied_.insert(access->tensor);
             }
         }
+    }
+    /// A subscript holds no reduction, and integers alone.
+    void tie_all_in(Expr subscript) {
+        for (TensorId id : tensors_read(subscript)) tied_.insert(id);
     }
     /// The temporary's only reading. A move may have taken it elsewhere; then it is left alone.
     std::optional<Use> only_use(TensorId tensor) const {

@@ -56,7 +56,13 @@ void for_each_operand(const Term& term, TermPrinter::Place place, Visit visit) {
             if (t.condition) visit(t.condition, value);
             visit(t.body, value);
         },
-        [&](const Cast& t) { visit(t.a, place); });
+        [&](const Cast& t) { visit(t.a, place); },
+        [&](const Modified& t) {
+            visit(t.at, subscript);
+            if (t.low) visit(t.low, subscript);
+            if (t.high) visit(t.high, subscript);
+            if (t.value) visit(t.value, value);
+        });
 }
 
 }  // namespace
@@ -151,7 +157,8 @@ TermPrinter::Printed TermPrinter::make(Expr e, Place place) {
         },
         [&](const Cast& t) {
             return Printed{format("{}({})", ricci::name(e->dtype), of(t.a, place).text)};
-        });
+        },
+        [&](const Modified& t) { return modified(t); });
     printed.is_integer = is_integer;
     return printed;
 }
@@ -184,6 +191,19 @@ TermPrinter::Printed TermPrinter::reduce(const Reduce& term) {
     if (term.condition) head += " | " + of(term.condition, Place::value).text;
     return {
         format("{}[{}]({})", ricci::name(term.reducer), head, of(term.body, Place::value).text)};
+}
+
+/// The shortest of the forms that say the same: `pad(e)`, `pad(e, n)`, `pad(e, lo, hi, v)`.
+TermPrinter::Printed TermPrinter::modified(const Modified& term) {
+    const auto text = [&](Expr e) { return of(e, Place::subscript).text; };
+    const bool has_value = term.value && term.value != program_.context->integer(0);
+    std::string args = text(term.at);
+    if (term.low) {
+        args += ", " + text(term.low);
+        if (has_value || term.low != term.high) args += ", " + text(term.high);
+    }
+    if (has_value) args += (term.low ? ", " : ", value=") + of(term.value, Place::value).text;
+    return {format("{}({})", ricci::name(term.outside), args)};
 }
 
 /// `a - b` for `a + neg(b)`. Of index arithmetic, which is compared by value, `a-2*i` for

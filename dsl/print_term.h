@@ -67,6 +67,7 @@ class TermPrinter {
     Printed infix(const Apply& term, std::string_view separator, Place place);
     Printed access(const Access& term, Place place);
     Printed reduce(const Reduce& term);
+    Printed modified(const Modified& term);
 
     const Printed& of(Expr e, Place place) const;
     std::string operand(Expr e, Precedence weakest, Place place) const;

@@ -3,6 +3,7 @@
 
 #include "dsl/check.h"
 #include "dsl/parser.h"
+#include "dsl/ranks.h"
 
 namespace ricci {
 
@@ -28,7 +29,14 @@ std::optional<TensorId> Program::output(std::string_view name) const {
     return std::nullopt;
 }
 
-Program parse_program(const SourcePtr& source) { return check(ast::parse(source)); }
+Program parse_program(const SourcePtr& source) {
+    ast::Program tree = ast::parse(source);
+    if (!depends_on_ranks(tree)) return check(tree);
+    Program example = check(write_out_runs(tree, {}));
+    example.for_ranks = [tree = std::make_shared<const ast::Program>(std::move(tree))](
+                            const Ranks& ranks) { return check(write_out_runs(*tree, ranks)); };
+    return example;
+}
 Program parse_program(std::string text) { return parse_program(make_source(std::move(text))); }
 
 }  // namespace ricci

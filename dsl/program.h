@@ -17,6 +17,8 @@
 // reference evaluator, binding and code generation see canonical programs only.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +74,7 @@ struct Requirement {
         not_empty,     ///< `a < b`: an explicit range
         positive,      ///< `a > 0`: a coefficient that ranges were solved with
         in_bounds,     ///< `0 <= a < b` for all points of `indices` where `condition` holds
+        gathered,      ///< the subscript `a` is data: checked when the program runs
     };
     Kind kind;
     Expr a, b;
@@ -80,6 +83,9 @@ struct Requirement {
     /// The error when it fails; `{a}`, `{b}`, `{low}`, `{high}` stand for the values found.
     Diagnosis otherwise;
 };
+
+/// Ranks of arrays by name.
+using Ranks = std::map<std::string, int, std::less<>>;
 
 struct Program {
     std::shared_ptr<Context> context;
@@ -90,6 +96,10 @@ struct Program {
     std::vector<TensorId> arguments;  ///< arrays and scalars, in order of first appearance
     std::vector<TensorId> outputs;    ///< the final version of each user target, in order
     std::vector<Requirement> requirements;
+    /// Set where the ranks of arguments decide what the program is (`..`): the program for given
+    /// ranks of some or all of them. This one is then an example, for ranks that were supposed. A
+    /// program that is made from another has one of its own, or none.
+    std::function<Program(const Ranks&)> for_ranks;
 
     [[nodiscard]] const Tensor& at(TensorId id) const { return tensors.at(position(id)); }
     [[nodiscard]] const Index& at(IndexId id) const { return indices.at(position(id)); }

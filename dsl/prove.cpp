@@ -46,33 +46,99 @@ std::optional<Interval> quotient(Op op, const Interval& e, const Interval& divis
     return Interval{e.low - c * q.low, e.high - c * q.high};
 }
 
-/// The values of a subscript over the box of its indices. Nothing when it is no affine term, or
-/// when some part of it leaves 64 bits: kernels compute in wrapping i64, proofs in exact integers.
-std::optional<Interval> interval(Expr root, const std::vector<BoundIndex>& indices) {
-    ExprMap<Interval> known;
-    for (Expr e : postorder({root})) {
-        std::vector<Interval> args;
-        for (Expr operand : operands(e)) args.push_back(known.at(operand));
-        std::optional<Interval> value;
-        if (const auto* literal = std::get_if<Literal>(&e->term)) {
-            const auto* number = std::get_if<std::int64_t>(&literal->value);
-            if (number) value = Interval{*number, *number};
-        } else if (const auto* index = std::get_if<IndexValue>(&e->term)) {
-            const BoundIndex& range = indices.at(position(index->index));
-            value = Interval{range.lower, range.upper - 1};
-        } else if (is_apply(e, Op::add)) {
-            value = sum(args);
-        } else if (is_apply(e, Op::neg)) {
-            value = Interval{-args[0].high, -args[0].low};
-        } else if (is_apply(e, Op::mul)) {
-            value = args[0];
-            for (std::size_t n = 1; n < args.size() && value->fits(); ++n)
-                value = product(*value, args[n]);
-        } else if (is_apply(e, Op::floordiv) || is_apply(e, Op::mod)) {
-            value = quotient(std::get<Apply>(e->term).op, args[0], args[1]);
+/// What an integer or a bool of that type can be.
+std::optional<Interval> all_values(DType dtype) {
+    if (dtype == DType::boolean) return Interval{0, 1};
+    if (!is_integer(dtype)) return std::nullopt;
+    const Wide values = Wide{1} << (8 * size_bytes(dtype));
+    return is_signed(dtype) ? Interval{-values / 2, values / 2 - 1} : Interval{0, values - 1};
+}
+
+Interval overlap(const Interval& a, const Interval& b) {
+    return {std::max(a.low, b.low), std::min(a.high, b.high)};
+}
+
+Interval absolute(const Interval& a) {
+    const bool has_zero = a.low <= 0 && a.high >= 0;
+    return {has_zero ? 0 : std::max(a.low, -a.high), std::max(-a.low, a.high)};
+}
+
+std::optional<Interval> operation(Op op, const std::vector<Interval>& args) {
+    // Of functions that grow with each operand.
+    const auto of_ends = [&](auto function) {
+        std::vector<Wide> low, high;
+        for (const Interval& arg : args) {
+            low.push_back(arg.low);
+            high.push_back(arg.high);
         }
-        if (!value || !value->fits()) return std::nullopt;
-        known.emplace(e, *value);
+        return Interval{function(low), function(high)};
+    };
+    if (op == Op::add) return sum(args);
+    if (op == Op::neg) return Interval{-args[0].high, -args[0].low};
+    if (op == Op::mul) {
+        Interval total = args[0];
+        for (std::size_t n = 1; n < args.size() && total.fits(); ++n)
+            total = product(total, args[n]);
+        return total;
+    }
+    if (op == Op::floordiv || op == Op::mod) return quotient(op, args[0], args[1]);
+    if (op == Op::min) return of_ends([](const auto& v) { return std::min(v[0], v[1]); });
+    if (op == Op::max) return of_ends([](const auto& v) { return std::max(v[0], v[1]); });
+    if (op == Op::clamp)
+        return of_ends([](const auto& v) { return std::min(std::max(v[0], v[1]), v[2]); });
+    if (op == Op::abs) return absolute(args[0]);
+    if (op == Op::select)
+        return Interval{std::min(args[1].low, args[2].low), std::max(args[1].high, args[2].high)};
+    return std::nullopt;
+}
+
+/// The values of one node from those of its operands.
+std::optional<Interval> node_interval(Expr e, const std::vector<BoundIndex>& indices,
+                                      const ExprMap<std::optional<Interval>>& known,
+                                      std::int64_t data_limit) {
+    if (const auto* literal = std::get_if<Literal>(&e->term)) {
+        const auto* number = std::get_if<std::int64_t>(&literal->value);
+        return number ? std::optional(Interval{*number, *number}) : all_values(e->dtype);
+    }
+    if (const auto* index = std::get_if<IndexValue>(&e->term)) {
+        const BoundIndex& range = indices.at(position(index->index));
+        return Interval{range.lower, range.upper - 1};
+    }
+    if (std::holds_alternative<Access>(e->term)) {
+        const auto all = all_values(e->dtype);
+        return all ? std::optional(overlap(*all, {-Wide{data_limit} - 1, Wide{data_limit}}))
+                   : std::nullopt;
+    }
+    if (const auto* cast = std::get_if<Cast>(&e->term)) {
+        const auto all = all_values(e->dtype);
+        const auto& inner = known.at(cast->a);
+        if (!all || !inner) return all;
+        // What does not fit is brought to the ends, or anywhere.
+        const bool fits = inner->low >= all->low && inner->high <= all->high;
+        return fits ? inner : all;
+    }
+    const auto* apply = std::get_if<Apply>(&e->term);
+    if (!apply) return std::nullopt;
+    if (info(apply->op).type == TypeRule::boolean) return Interval{0, 1};
+    std::vector<Interval> args;
+    for (std::size_t n = 0; n < apply->args.size(); ++n) {
+        const auto& arg = known.at(apply->args[n]);
+        if (!arg && !(apply->op == Op::select && n == 0)) return std::nullopt;
+        args.push_back(arg.value_or(Interval{0, 1}));
+    }
+    return operation(apply->op, args);
+}
+
+/// The values of an integer term over the box of its indices, elements of arrays being of at most
+/// `data_limit` in magnitude. Nothing when that is not known, or when some part of it leaves 64
+/// bits: kernels compute in wrapping i64, proofs in exact integers.
+std::optional<Interval> interval(Expr root, const std::vector<BoundIndex>& indices,
+                                 std::int64_t data_limit = INT64_MAX) {
+    ExprMap<std::optional<Interval>> known;
+    for (Expr e : postorder({root})) {
+        auto value = node_interval(e, indices, known, data_limit);
+        if (value && !value->fits()) value.reset();
+        known.emplace(e, value);
     }
     return known.at(root);
 }
@@ -112,11 +178,11 @@ SubscriptBounds prove_in_bounds(const std::vector<BoundIndex>& indices,
     const auto form = affine_form(subscript, variables);
     const auto box = interval(subscript, indices);
     result.is_affine = form && box;
-    if (!result.is_affine) return result;
+    if (!box) return result;
     result.low = static_cast<std::int64_t>(box->low);
     result.high = static_cast<std::int64_t>(box->high);
     result.in_bounds = result.low >= 0 && result.high < extent;
-    if (result.in_bounds) return result;
+    if (result.in_bounds || !result.is_affine) return result;
 
     // The box does not tell: use what relates the variables.
     System system;
@@ -132,6 +198,13 @@ SubscriptBounds prove_in_bounds(const std::vector<BoundIndex>& indices,
     }
     result.in_bounds = affine::implies(system, *form) && affine::implies(system, below);
     return result;
+}
+
+std::optional<IntegerRange> integer_range(const std::vector<BoundIndex>& indices, Expr e,
+                                          std::int64_t data_limit) {
+    const auto box = interval(e, indices, data_limit);
+    if (!box) return std::nullopt;
+    return IntegerRange{static_cast<std::int64_t>(box->low), static_cast<std::int64_t>(box->high)};
 }
 
 bool prove_injective(const std::vector<BoundIndex>& indices, const std::vector<IndexId>& domain,

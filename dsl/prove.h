@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "dsl/bound.h"
@@ -23,6 +24,17 @@ struct SubscriptBounds {
 [[nodiscard]] SubscriptBounds prove_in_bounds(const std::vector<BoundIndex>& indices,
                                               const std::vector<IndexId>& domain, Expr condition,
                                               Expr subscript, std::int64_t extent);
+
+/// Inclusive.
+struct IntegerRange {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+};
+/// The values of a typed integer term over the ranges of its indices, if every part of it fits into
+/// 64 bits while elements of arrays are of at most `data_limit` in magnitude (and of their type).
+[[nodiscard]] std::optional<IntegerRange> integer_range(const std::vector<BoundIndex>& indices,
+                                                        Expr e,
+                                                        std::int64_t data_limit = INT64_MAX);
 
 /// Whether different points of the box have different subscripts, proved.
 [[nodiscard]] bool prove_injective(const std::vector<BoundIndex>& indices,

@@ -41,6 +41,7 @@ class Checker {
                     found.a = sizes_.value(requirement.a);
                     return found.a > 0;
                 case Requirement::Kind::in_bounds: return is_in_bounds(requirement, found);
+                case Requirement::Kind::gathered:  return true;
             }
             return false;
         }();

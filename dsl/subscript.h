@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "dsl/expr.h"
+#include "dsl/program.h"
 
 namespace ricci {
 
 /// `sum of coefficient * index + rest`, where coefficients and rest are free of indices (literals,
-/// sizes, scalars). With `divisor` it is the form of e in a subscript `e // divisor`.
+/// sizes, scalars). With `divisor` it is the form of e in a subscript `e // divisor`, which stands
+/// for `e // divisor + r` too; of a modified subscript it is the form of what is modified.
 struct Subscript {
     struct Term {
         IndexId index;
@@ -20,7 +22,11 @@ struct Subscript {
     Expr rest;
     std::optional<IndexId> plain;  ///< the subscript is this index alone
     std::optional<Expr> divisor;
-    bool is_opaque = false;        ///< constrains nothing: `e % c`, or not affine
+    bool is_opaque = false;    ///< constrains nothing: `e % c`, not affine, or data
+    bool is_gathered = false;  ///< data: checked when the program runs
+    bool is_free = false;      ///< modified so that it may lie anywhere
+    /// Of `pad(e, lo, hi)`: how far e may lie outside.
+    std::optional<std::pair<Expr, Expr>> padding;
     std::vector<IndexId> indices;  ///< all that occur
 
     [[nodiscard]] bool mentions(IndexId index) const {
@@ -32,7 +38,16 @@ struct Subscript {
     }
 };
 
-[[nodiscard]] Subscript read_subscript(Context& context, Expr e);
+[[nodiscard]] Subscript read_subscript(const Program& program, Expr e);
+/// Whether the value depends on elements of arrays or on computed scalars: on data, of which
+/// nothing is known before the program runs.
+[[nodiscard]] bool reads_data(const Program& program, Expr e);
+/// The term with the elements of arrays that its value is made of as i64: index arithmetic is done
+/// in 64 bits, whatever the type of the data.
+[[nodiscard]] Expr with_wide_data(const Program& program, Expr e);
+/// The scalars whose values are part of the subscript's value, those of nested subscripts included,
+/// but not those that only decide a choice.
+[[nodiscard]] std::vector<TensorId> scalars_in_place(const Program& program, Expr subscript);
 /// Whether the term is a negative literal.
 [[nodiscard]] bool is_negative(Expr e) noexcept;
 

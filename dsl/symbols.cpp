@@ -37,7 +37,8 @@ Symbols::Symbols(Program& program, const ast::Program& tree) : program_(program)
     for (const auto& item : tree.items) {
         const auto* def = std::get_if<ast::Def>(&item);
         if (!def) continue;
-        if (find_function(def->name) || !defs_.emplace(def->name, def).second)
+        if (find_function(def->name) || outside_from_name(def->name) ||
+            !defs_.emplace(def->name, def).second)
             throw Error({.kind = ErrorKind::name,
                          .message = format("the function `{}` exists already", def->name),
                          .source = program.source,
@@ -57,20 +58,37 @@ TensorId Symbols::tensor(std::string_view name) const {
     return found->second;
 }
 
+void Symbols::for_each_name(const ast::ExprPtr& subscript,
+                            const std::function<void(const ast::Name&, Span)>& visit) const {
+    std::set<std::string, std::less<>> seen;  // locals: one may be defined by itself
+    std::vector<ast::ExprPtr> waiting{subscript};
+    while (!waiting.empty()) {
+        const ast::ExprPtr root = waiting.back();
+        waiting.pop_back();
+        ast::walk(root, [&](const ast::Expr& e) {
+            if (const auto* name = std::get_if<ast::Name>(&e.node)) {
+                const auto local = locals_.find(name->name);
+                if (local == locals_.end() || name->dollar)
+                    visit(*name, e.span);
+                else if (seen.insert(name->name).second)
+                    waiting.push_back(local->second);
+            }
+            const auto* call = std::get_if<ast::Call>(&e.node);
+            return !call || call->name != "size";
+        });
+    }
+}
+
 void Symbols::collect_indices(const ast::Statement& statement) {
     indices_.clear();
     locals_.clear();
     for (const auto& clause : statement.where)
         match(
             clause, [&](const ast::WhereRange& range) { indices_.insert(range.name); },
-            [&](const ast::WhereLocal& local) { locals_.insert(local.name); });
+            [&](const ast::WhereLocal& local) { locals_.emplace(local.name, local.value); });
     const auto names_of_subscript = [&](const ast::ExprPtr& subscript) {
-        ast::walk(subscript, [&](const ast::Expr& e) {
-            const auto* name = std::get_if<ast::Name>(&e.node);
-            if (name && !name->dollar && !is_constant(name->name) && !locals_.contains(name->name))
-                indices_.insert(name->name);
-            const auto* call = std::get_if<ast::Call>(&e.node);
-            return !call || call->name != "size";
+        for_each_name(subscript, [&](const ast::Name& name, Span) {
+            if (!name.dollar && !is_constant(name.name)) indices_.insert(name.name);
         });
     };
     for (const ast::Slot& slot : statement.target.slots)

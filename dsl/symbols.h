@@ -1,6 +1,7 @@
 // dsl/symbols.h – the names of a program: arrays, scalars, targets; and of a statement: indices
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -20,6 +21,10 @@ class Symbols {
     /// one name is two things.
     void declare(const ast::Statement& statement);
 
+    /// Calls `visit` with the names in a subscript of the statement last declared, in reading
+    /// order; locals are looked into. The array of a `size` is none of them.
+    void for_each_name(const ast::ExprPtr& subscript,
+                       const std::function<void(const ast::Name&, Span)>& visit) const;
     /// The names that are indices in the statement last declared.
     [[nodiscard]] const std::set<std::string, std::less<>>& indices() const { return indices_; }
     [[nodiscard]] const ast::Def* def(std::string_view name) const;
@@ -41,7 +46,7 @@ class Symbols {
     std::map<std::string, Span, std::less<>> first_use_;
     std::map<std::string, const ast::Def*, std::less<>> defs_;
     std::set<std::string, std::less<>> indices_;
-    std::set<std::string, std::less<>> locals_;
+    std::map<std::string, ast::ExprPtr, std::less<>> locals_;
 };
 
 /// Whether the name is a constant of the language (`inf nan pi true false`).

@@ -29,7 +29,11 @@ Expr Transplant::rebuilt(Expr e) {
             for (IndexId& index : reduce.indices) index = indices_(index);
             return reduce;
         },
-        [&](const Cast& t) -> Term { return Cast{done_.at(t.a)}; });
+        [&](const Cast& t) -> Term { return Cast{done_.at(t.a)}; },
+        [&](const Modified& t) -> Term {
+            const auto moved = [&](Expr part) { return part ? done_.at(part) : part; };
+            return Modified{t.outside, moved(t.at), moved(t.low), moved(t.high), moved(t.value)};
+        });
     return to_.intern(std::move(term), e->dtype);
 }
 

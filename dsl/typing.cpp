@@ -101,6 +101,10 @@ Typing::Typed Typing::type_node(Expr e) {
             const Expr operand = of(t.a).term;
             if (e->dtype == DType::boolean) return Typed{truth(operand), false};
             return Typed{convert(operand, e->dtype), false};
+        },
+        [&](const Modified&) -> Typed {
+            RICCI_ASSERT(false, "a modified subscript is left in a program being bound");
+            return {};
         });
 }
 

@@ -40,6 +40,8 @@ Program keep_old_versions(Program program) {
         const Equation& equation = program.equations[n];
         if (equation.previous) updated_by[*equation.previous] = n;
         for (TensorId id : tensors_read(equation.value)) last_read[id] = n;
+        for (Expr subscript : equation.at)
+            for (TensorId id : tensors_read(subscript)) last_read[id] = n;
     }
     std::map<std::size_t, Equation> copies;  // by the equation they precede
     std::map<TensorId, TensorId> kept;
@@ -58,12 +60,16 @@ Program keep_old_versions(Program program) {
         if (const auto made = copies.find(n); made != copies.end())
             equations.push_back(made->second);
         Equation equation = program.equations[n];
-        equation.value = rewrite(context, equation.value, [&](Expr e) {
-            const auto* const access = std::get_if<Access>(&e->term);
-            if (access == nullptr || !kept.contains(access->tensor)) return e;
-            const bool is_stale = n > updated_by.at(access->tensor);
-            return is_stale ? context.access(kept.at(access->tensor), access->at, e->dtype) : e;
-        });
+        const auto now = [&](Expr term) {
+            return rewrite(context, term, [&](Expr e) {
+                const auto* const access = std::get_if<Access>(&e->term);
+                if (access == nullptr || !kept.contains(access->tensor)) return e;
+                const bool is_stale = n > updated_by.at(access->tensor);
+                return is_stale ? context.access(kept.at(access->tensor), access->at, e->dtype) : e;
+            });
+        };
+        equation.value = now(equation.value);
+        for (Expr& subscript : equation.at) subscript = now(subscript);
         equations.push_back(std::move(equation));
     }
     program.equations = std::move(equations);

@@ -49,7 +49,11 @@ Expr rebuild(Context& context, Expr e, const ExprMap<Expr>& done) {
         [&](const Reduce& t) {
             return context.reduce(t.reducer, t.indices, now(t.condition), now(t.body), e->dtype);
         },
-        [&](const Cast& t) { return context.cast(now(t.a), e->dtype); });
+        [&](const Cast& t) { return context.cast(now(t.a), e->dtype); },
+        [&](const Modified& t) {
+            return context.intern(
+                Modified{t.outside, now(t.at), now(t.low), now(t.high), now(t.value)}, e->dtype);
+        });
 }
 
 /// Calls `visit` on the distinct nodes in reading order, users before operands.

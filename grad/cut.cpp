@@ -135,6 +135,21 @@ void require_lasting_arguments(const Program& canonical) {
     }
 }
 
+/// Each program of the pair, cut again for the ranks at hand.
+void serve_any_ranks(Pair& pair, const Program& forward, const std::vector<std::string>& arguments,
+                     const Options& options) {
+    const auto again = [of = forward.for_ranks, arguments, options](const Ranks& ranks) {
+        return cut(of(ranks), arguments, options);
+    };
+    pair.forward.for_ranks = [again](const Ranks& ranks) { return again(ranks).forward; };
+    for (std::size_t n = 0; n < pair.backward.size(); ++n) {
+        const auto outputs = outputs_of_cotangents(forward, pair.backward[n]);
+        pair.backward[n].for_ranks = [again, outputs, n](const Ranks& ranks) {
+            return again(with_outputs(ranks, outputs)).backward.at(n);
+        };
+    }
+}
+
 }  // namespace
 
 Pair cut(const Program& forward, const std::vector<std::string>& arguments,
@@ -150,9 +165,12 @@ Pair cut(const Program& forward, const std::vector<std::string>& arguments,
     Pair pair;
     pair.forward = make_forward(joint, canonical, late, saved);
     for (const TensorId id : saved) pair.saved.push_back(joint.program.at(id).name);
+    pair.forward.for_ranks = nullptr;
     for (const TensorId gradient : joint.program.outputs) {
         pair.backward.push_back(make_backward(joint, gradient, saved));
+        pair.backward.back().for_ranks = nullptr;
     }
+    if (forward.for_ranks) serve_any_ranks(pair, forward, arguments, options);
     return pair;
 }
 

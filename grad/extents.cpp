@@ -65,6 +65,14 @@ bool Extents::is_never_negative(const Program& program, Expr e) const {
 }
 
 bool Extents::is_inside(const Program& program, Expr subscript, Expr extent) const {
+    const auto* modified = std::get_if<Modified>(&subscript->term);
+    if (modified != nullptr && !modified->low) return true;
+    if (modified != nullptr) {
+        const Expr moved = integer_sum(*context_, modified->at, modified->low);
+        const Expr padded =
+            integer_sum(*context_, integer_sum(*context_, extent, modified->low), modified->high);
+        return is_inside(program, moved, padded);
+    }
     const Expr last = integer_difference(*context_, extent, context_->integer(1));
     return is_never_negative(program, subscript) &&
            is_never_negative(program, integer_difference(*context_, last, subscript));

@@ -14,6 +14,7 @@
 #include "dsl/affine_form.h"
 #include "dsl/extent.h"
 #include "dsl/simplify.h"
+#include "dsl/subscript.h"
 
 namespace ricci::grad {
 
@@ -70,6 +71,29 @@ class Inversion {
             const std::vector<std::size_t> later(rest.begin() + static_cast<std::ptrdiff_t>(n) + 1,
                                                  rest.end());
             if (!eliminate(rest[n], later)) equations_.push_back(rest[n]);
+        }
+        solve_by_condition();
+    }
+
+    /// An index that the condition says is data, `t == J[i]`, needs no sum.
+    void solve_by_condition() {
+        for (const Expr part : conjuncts(relation_.condition)) {
+            if (!is_apply(part, Op::eq)) continue;
+            const auto& args = std::get<Apply>(part->term).args;
+            for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+                const auto* value = std::get_if<IndexValue>(&args[side]->term);
+                const Expr data = args[1 - side];
+                if (value == nullptr || !is_open(value->index) || !reads_data(program_, data) ||
+                    mentions(now(data), value->index))
+                    continue;
+                const Expr solution = now(data);
+                for (auto& [other, solved] : solutions_) {
+                    solved = tidy(
+                        substitute_indices(context_, solved, {{number(value->index), solution}}));
+                }
+                solutions_.emplace(number(value->index), solution);
+                break;
+            }
         }
     }
 
@@ -147,9 +171,10 @@ class Inversion {
     std::set<IndexId> indices_that_guard() const {
         std::set<IndexId> result;
         for (const IndexId index : relation_.indices) {
-            if (!range_conditions(index, solutions_.at(number(index))).empty()) {
-                result.insert(index);
-            }
+            const Expr solution = solutions_.at(number(index));
+            // Of data, `?:` restricts what is read as reducers do.
+            if (reads_data(program_, solution)) continue;
+            if (!range_conditions(index, solution).empty()) result.insert(index);
         }
         if (!result.empty() || !relation_.condition || is_safe_without_condition()) return result;
         for (const IndexId index : relation_.indices) {
@@ -170,6 +195,8 @@ class Inversion {
             if (access == nullptr) return true;
             const std::vector<Expr>& shape = program_.at(access->tensor).shape;
             for (std::size_t d = 0; d < access->at.size(); ++d) {
+                // Of data, `?:` restricts what is read as reducers do.
+                if (reads_data(program_, access->at[d])) continue;
                 if (!extents_.is_inside(program_, access->at[d], shape[d])) return false;
             }
             return true;

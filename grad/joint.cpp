@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "dsl/simplify.h"
 #include "grad/gather.h"
+#include "grad/pieces.h"
 #include "grad/pullback.h"
 #include "grad/reduction.h"
 #include "grad/versions.h"
@@ -62,6 +63,7 @@ class Reverse {
 
     TensorId cotangent_of(TensorId tensor);
     Gathered total(TensorId tensor);
+    Gathered sum_of(TensorId tensor, const std::vector<Contribution>& parts);
     Expr read_at(const Contribution& part, const std::vector<IndexId>& indices);
     std::vector<IndexId> indices_of(TensorId tensor, const std::vector<Contribution>& parts);
     TensorId define(Tensor tensor, const Gathered& what);
@@ -191,15 +193,17 @@ void Reverse::pull_back_previous(const Equation& equation, TensorId d) {
 }
 
 Gathered Reverse::where_not_written(const Equation& equation, TensorId d) {
-    const Gathered hits = gather(program_, names_, extents_,
-                                 {.array = equation.target,
-                                  .indices = equation.indices,
-                                  .reduced = 0,
-                                  .condition = Expr(),
-                                  .at = equation.at,
-                                  .d = {.guard = Expr(), .value = context_.integer(1)}});
-    const TensorId written = define_temporary(names_.temporary(), hits);
-    const std::vector<IndexId> indices = indices_of(equation.target, {hits});
+    const Relation writes{.array = equation.target,
+                          .indices = equation.indices,
+                          .reduced = 0,
+                          .condition = Expr(),
+                          .at = equation.at,
+                          .d = {.guard = Expr(), .value = context_.integer(1)}};
+    std::vector<Contribution> hits;
+    for (const Relation& piece : without_modifiers(program_, extents_, writes))
+        hits.emplace_back(gather(program_, names_, extents_, piece));
+    const std::vector<IndexId> indices = indices_of(equation.target, hits);
+    const TensorId written = define_temporary(names_.temporary(), sum_of(equation.target, hits));
     const Expr is_kept =
         context_.apply(Op::eq, {context_.access(written, values_of(indices)), context_.integer(0)});
     return {.indices = indices,
@@ -231,8 +235,9 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
         relation.array = access.tensor;
         relation.at = access.at;
         relation.d = read.d;
-        contributions_[access.tensor].push_back(
-            as_contribution(gather(program_, names_, extents_, relation)));
+        for (const Relation& piece : without_modifiers(program_, extents_, relation))
+            contributions_[access.tensor].push_back(
+                as_contribution(gather(program_, names_, extents_, piece)));
     }
 }
 
@@ -258,8 +263,9 @@ TensorId Reverse::cotangent_of(TensorId tensor) {
 }
 
 /// The sum of the contributions; reductions among several become temporaries.
-Gathered Reverse::total(TensorId tensor) {
-    const std::vector<Contribution> parts = contributions_[tensor];
+Gathered Reverse::total(TensorId tensor) { return sum_of(tensor, contributions_[tensor]); }
+
+Gathered Reverse::sum_of(TensorId tensor, const std::vector<Contribution>& parts) {
     if (parts.size() == 1) {
         if (const auto* only = std::get_if<Gathered>(&parts.front())) return *only;
     }

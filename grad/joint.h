@@ -1,6 +1,7 @@
 // grad/joint.h – a program together with the gradients of some of its arguments
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ struct Joint {
 [[nodiscard]] Joint differentiate(const Program& canonical,
                                   const std::vector<std::string>& arguments,
                                   const Options& options);
+
+/// The outputs of the forward that the cotangents among a derived program's arguments belong to, by
+/// name.
+[[nodiscard]] std::map<std::string, std::string> outputs_of_cotangents(const Program& forward,
+                                                                       const Program& derived);
+/// The ranks with those of the outputs, which are their cotangents'.
+[[nodiscard]] Ranks with_outputs(Ranks ranks, const std::map<std::string, std::string>& outputs);
 
 /// The program reduced to what its outputs need: equations, arguments, requirements.
 [[nodiscard]] Program without_unused(Program program);

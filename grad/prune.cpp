@@ -21,7 +21,7 @@ class Needs {
         for (const Expr e : postorder({term})) {
             match(
                 e->term, [](const Literal&) {}, [](const Apply&) {}, [](const Cast&) {},
-                [&](const IndexValue& value) { add(value.index); },
+                [](const Modified&) {}, [&](const IndexValue& value) { add(value.index); },
                 [&](const Size& size) { add(size.tensor); },
                 [&](const Access& access) { add(access.tensor); },
                 [&](const Reduce& reduce) {

@@ -30,7 +30,9 @@ class ActiveNodes {
         if (const auto* access = std::get_if<Access>(&e->term)) {
             return position(access->tensor) < active.size() && active[position(access->tensor)];
         }
-        if (const auto* cast = std::get_if<Cast>(&e->term)) return contain(cast->a);
+        // A whole number moves in jumps.
+        if (const auto* cast = std::get_if<Cast>(&e->term))
+            return (is_floating(e->dtype) || is_complex(e->dtype)) && contain(cast->a);
         if (const auto* reduce = std::get_if<Reduce>(&e->term)) {
             const bool is_smooth =
                 reduce->reducer != Reducer::argmax && reduce->reducer != Reducer::argmin;

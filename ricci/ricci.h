@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "runtime/array.h"
 #include "runtime/compare.h"
+#include "runtime/einsum.h"
 #include "runtime/function.h"
 #include "runtime/parallel.h"
 #include "runtime/tape.h"

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
+#include "runtime/checks.h"
 #include "runtime/overlap.h"
 #include "runtime/pool.h"
 #include "runtime/timer.h"
@@ -55,6 +56,7 @@ Executable::Executable(BoundProgram program, std::string_view name, const Target
     outcome_ = found.outcome;
     slots_ = assign_slots(program_, plan_);
     prepare_launches();
+    prepare_checks();
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
     log_format(LogLevel::info, "compile cpu {} {} from {}, {:.2f} ms", name,
                plural(plan_.nests.size(), "kernel"),
@@ -74,6 +76,20 @@ void Executable::prepare_launches() {
     }
 }
 
+/// Where the launches stop to look at verdicts.
+void Executable::prepare_checks() {
+    std::vector<std::size_t> launch_of;  // by step, the last launch up to it
+    std::size_t launches = 0;
+    for (const codegen::Step& step : plan_.steps) {
+        if (step.tasks > 0) ++launches;
+        launch_of.push_back(launches - 1);
+    }
+    for (const codegen::PlanCheck& check : plan_.checks)
+        checks_.push_back(
+            {.number = check.check, .buffer = check.buffer, .after = launch_of.at(check.after)});
+    is_staged_ = writes_before_checks(plan_, slots_);
+}
+
 std::vector<Array> Executable::run(std::span<const Array* const> arguments) const {
     std::vector<const Array*> apart;
     std::vector<Array> copies;
@@ -82,6 +98,14 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
         resolve_overlaps(program_, slots_.updated, apart, copies);
         arguments = apart;
     }
+    if (!is_staged_) return run_kernels(arguments, arguments);
+    return run_on_copies(slots_, arguments, [&](std::span<const Array* const> copies_of_updated) {
+        return run_kernels(copies_of_updated, arguments);
+    });
+}
+
+std::vector<Array> Executable::run_kernels(std::span<const Array* const> arguments,
+                                           std::span<const Array* const> originals) const {
     // What lies on a GPU comes over before anything is written.
     for (const Array* argument : arguments) (void)argument->data();
     std::vector<Array> outputs;
@@ -111,12 +135,21 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
     // Most kernels have few buffers: no memory is asked for on the way.
     std::array<void*, 32> few;
     std::vector<void*> many;
-    for (const Launch& launch : launches_) {
+    auto check = checks_.begin();
+    for (std::size_t n = 0; n < launches_.size(); ++n) {
+        const Launch& launch = launches_[n];
         if (launch.buffer_count > few.size()) many.resize(launch.buffer_count);
         void** pointers = launch.buffer_count > few.size() ? many.data() : few.data();
         for (std::size_t i = 0; i < launch.buffer_count; ++i)
             pointers[i] = pointer_of(slots_.buffers[launch_buffers_[launch.first_buffer + i]]);
         run_tasks(launch.function, launch.tasks, launch.grain, pointers);
+        for (; check != checks_.end() && check->after == n; ++check)
+            if (*static_cast<const std::int64_t*>(pointer_of(slots_.buffers[check->buffer])) < 0)
+                raise_failed_check(
+                    program_, check->number, originals,
+                    [](BoundProgram program, std::span<const Array* const> given) {
+                        return Executable(std::move(program), "check", target()).run(given);
+                    });
     }
     return outputs;
 }

@@ -48,7 +48,18 @@ class Executable {
         std::size_t buffer_count;
     };
 
+    /// A check of the program, after one of the launches.
+    struct Check {
+        std::size_t number;  ///< in the program
+        std::size_t buffer;  ///< of the verdict
+        std::size_t after;   ///< launch
+    };
+
     void prepare_launches();
+    void prepare_checks();
+    /// `originals` are the arguments as they were given: what an error is about.
+    [[nodiscard]] std::vector<Array> run_kernels(std::span<const Array* const> arguments,
+                                                 std::span<const Array* const> originals) const;
 
     BoundProgram program_;
     codegen::Plan plan_;
@@ -57,6 +68,8 @@ class Executable {
     Slots slots_;
     std::vector<Launch> launches_;
     std::vector<std::size_t> launch_buffers_;  ///< positions in the slots' buffers
+    std::vector<Check> checks_;                ///< in the order of launches
+    bool is_staged_ = false;                   ///< checks come after writes of arguments
 };
 
 }  // namespace ricci::runtime

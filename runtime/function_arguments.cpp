@@ -61,7 +61,8 @@ void Function::State::fail_names(const Arguments& arguments) const {
     // Binding says what is missing or unknown, and points into the text.
     Signature signature;
     for (const auto& [argument, array] : arguments)
-        if (std::ranges::find(ignored_names, argument) == ignored_names.end())
+        if (std::ranges::find(argument_names, argument) != argument_names.end() ||
+            std::ranges::find(ignored_names, argument) == ignored_names.end())
             signature.emplace(argument, runtime::spec_of(array, array.rank() == 0));
     const std::lock_guard lock(*compiling);
     (void)ricci::bind(canonical, signature);

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/match.h"
+#include "base/text.h"
 #include "dsl/walk.h"
 #include "runtime/element.h"
 #include "runtime/reference_ops.h"
@@ -48,8 +51,15 @@ class Evaluator {
 
     void load(TensorId id, const Array& array);
     void run() {
-        for (const BoundEquation& equation : program_.equations) evaluate(equation);
+        for (const BoundEquation& equation : program_.equations) {
+            evaluate(equation);
+            for (const BoundCheck& check : program_.checks)
+                if (check.verdict == equation.target &&
+                    values(check.verdict).elements.front().integer < 0)
+                    raise(check);
+        }
     }
+    [[noreturn]] void raise(const BoundCheck& check);
     [[nodiscard]] const Values& values(TensorId id) const { return tensors_[position(id)]; }
 
   private:
@@ -88,6 +98,11 @@ class Evaluator {
     void store(const BoundEquation& equation, std::size_t at, Scalar value);
     template <class Body>
     void for_each_point(const std::vector<IndexId>& indices, std::size_t depth, const Body& body);
+    [[noreturn]] void raise_outside(const BoundCheck& check, const Terms& at) const;
+    [[noreturn]] void raise_repeated(const BoundCheck& check, const Point& first) const;
+    [[noreturn]] static void raise(const BoundCheck& check, std::string message, std::string hint);
+    [[nodiscard]] std::string circumstances(const BoundCheck& check, const Terms& at) const;
+    [[nodiscard]] std::string point_text(const BoundCheck& check, const Point& point) const;
 
     const BoundProgram& program_;
     bool with_bounds_;
@@ -236,6 +251,10 @@ Scalar Evaluator::value(Expr e, const std::vector<Scalar>& args) const {
         [&](const Reduce&) -> Scalar {
             RICCI_ASSERT(false, "bound terms have no reductions");
             return {};
+        },
+        [&](const Modified&) -> Scalar {
+            RICCI_ASSERT(false, "bound terms have no modified subscripts");
+            return {};
         });
 }
 
@@ -249,6 +268,98 @@ std::size_t Evaluator::offset(TensorId id, const std::vector<Scalar>& at) const 
         offset = offset * shape[d] + at[d].integer;
     }
     return static_cast<std::size_t>(offset);
+}
+
+// --- checks --------------------------------------------------------------------------------------
+
+void Evaluator::raise(const BoundCheck& check) {
+    Terms condition =
+        make_terms(check.condition ? std::vector{check.condition} : std::vector<Expr>{});
+    Terms at = make_terms(check.at);
+    std::map<std::vector<std::int64_t>, Point> seen;
+    for_each_point(check.indices, 0, [&] {
+        if (check.condition) {
+            compute(condition);
+            if (condition[check.condition].integer == 0) return;
+        }
+        compute(at);
+        if (check.kind == BoundCheck::Kind::inside) {
+            const std::int64_t value = at[check.at.front()].integer;
+            if (value < check.low || value >= check.high) raise_outside(check, at);
+            return;
+        }
+        std::vector<std::int64_t> place;
+        for (Expr e : check.at) place.push_back(at[e].integer);
+        const auto [found, is_new] = seen.emplace(std::move(place), point_);
+        if (!is_new) raise_repeated(check, found->second);
+    });
+    raise(check,
+          format("a gathered subscript of `{}` leaves 64 bits", program_.at(check.tensor).name),
+          "give smaller numbers");
+}
+
+void Evaluator::raise_outside(const BoundCheck& check, const Terms& at) const {
+    const BoundTensor& tensor = program_.at(check.tensor);
+    const std::int64_t extent = tensor.shape.at(check.dimension);
+    std::string room = format("whose extent is {}", extent);
+    if (check.low != 0 || check.high != extent)
+        room += format(" with {} before and {} behind", -check.low, check.high - extent);
+    raise(check,
+          format("`{}` is {} at {} in dimension {}, {}: {}", tensor.name,
+                 check.is_write ? "written" : "read", at[check.at.front()].integer, check.dimension,
+                 room, circumstances(check, at)),
+          check.is_write
+              ? "give places that exist, or leave others out with `pad(…)`"
+              : "exclude such points with a condition, or use `pad(…)`, `clamp(…)` or `wrap(…)`");
+}
+
+void Evaluator::raise_repeated(const BoundCheck& check, const Point& first) const {
+    raise(
+        check,
+        format("`=` gives an element of `{}` two values: where {}, and where {}",
+               program_.at(check.tensor).name, point_text(check, first), point_text(check, point_)),
+        "use `+=` to add them up");
+}
+
+void Evaluator::raise(const BoundCheck& check, std::string message, std::string hint) {
+    Diagnosis diagnosis = check.otherwise;
+    diagnosis.message = std::move(message);
+    diagnosis.hint = std::move(hint);
+    throw Error(std::move(diagnosis));
+}
+
+/// `J[2] is 7`, and the indices that stand beside data: `J[2] is 7, i is 0`.
+std::string Evaluator::circumstances(const BoundCheck& check, const Terms& at) const {
+    std::vector<std::string> facts;
+    std::vector<std::string> indices;
+    std::vector<Expr> stack{check.at.front()};
+    std::set<const Node*> seen;
+    while (!stack.empty()) {
+        const Expr e = stack.back();
+        stack.pop_back();
+        if (!seen.insert(&*e).second) continue;
+        if (const auto* access = std::get_if<Access>(&e->term)) {
+            std::vector<std::string> place;
+            for (Expr subscript : access->at)
+                place.push_back(std::to_string(at[subscript].integer));
+            facts.push_back(format("{}[{}] is {}", program_.at(access->tensor).name,
+                                   join(place, ","), at[e].integer));
+            continue;
+        }
+        if (const auto* index = std::get_if<IndexValue>(&e->term))
+            indices.push_back(format("{} is {}", program_.at(index->index).name, at[e].integer));
+        const std::vector<Expr> below = ricci::operands(e);
+        stack.insert(stack.end(), below.rbegin(), below.rend());
+    }
+    facts.insert(facts.end(), indices.begin(), indices.end());
+    return join(facts, ", ");
+}
+
+std::string Evaluator::point_text(const BoundCheck& check, const Point& point) const {
+    std::vector<std::string> facts;
+    for (IndexId id : check.indices)
+        facts.push_back(format("{} is {}", program_.at(id).name, point[position(id)]));
+    return join(facts, ", ");
 }
 
 // --- results -------------------------------------------------------------------------------------
@@ -285,6 +396,13 @@ Evaluator evaluated(const BoundProgram& program, const std::vector<Array>& argum
 }
 
 }  // namespace
+
+void raise_failed_check(const BoundProgram& program, const BoundCheck& check,
+                        const std::vector<std::pair<TensorId, Array>>& values) {
+    Evaluator evaluator(program, false);
+    for (const auto& [tensor, array] : values) evaluator.load(tensor, array);
+    evaluator.raise(check);
+}
 
 std::vector<Array> evaluate(const BoundProgram& program, const std::vector<Array>& arguments) {
     const Evaluator evaluator = evaluated(program, arguments, false);

@@ -1,6 +1,7 @@
 // runtime/reference.h – evaluates bound programs slowly and obviously: the oracle of every test
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "dsl/bound.h"
@@ -13,6 +14,11 @@ namespace ricci::runtime {
 /// double). No argument is written.
 [[nodiscard]] std::vector<Array> evaluate(const BoundProgram& program,
                                           const std::vector<Array>& arguments);
+
+/// Throws the error of a check of the program, which fails for these values of the tensors that it
+/// reads: what is wrong at the first point where it fails.
+[[noreturn]] void raise_failed_check(const BoundProgram& program, const BoundCheck& check,
+                                     const std::vector<std::pair<TensorId, Array>>& values);
 
 /// A value with the distance by which a correct evaluation of another kind (other orders of
 /// summation, contraction to fma, function approximations) may differ from it; infinite where that

@@ -39,6 +39,7 @@ ScratchLayout lay_out_scratch(const codegen::Plan& plan, std::int64_t alignment_
     };
     for (std::size_t s = 0; s < plan.steps.size(); ++s)
         for (const std::size_t b : plan.steps[s].buffers) use(b, s);
+    for (const codegen::PlanCheck& check : plan.checks) use(check.buffer, check.after);
     for (const codegen::LibraryCall& call : plan.library_calls) {
         const std::size_t end = call.first_step + call.step_count;
         for (std::size_t s = call.first_step; s < end; ++s) {

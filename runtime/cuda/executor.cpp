@@ -43,6 +43,10 @@ Executable::Executable(BoundProgram program, std::string_view name)
     const auto begin = std::chrono::steady_clock::now();
     gpu_->make_current();
     plan_ = codegen::plan(program_, gpu_->target());
+    if (!plan_.checks.empty())
+        throw Error({.kind = ErrorKind::device,
+                     .message = "subscripts that are data are not supported yet on `cuda`",
+                     .hint = "use the device `cpu`"});
     dump_stages(program_, plan_, name, gpu_->target());
     slots_ = runtime::assign_slots(program_, plan_, scratch_alignment);
     prepare_calls();

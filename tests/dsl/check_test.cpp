@@ -127,14 +127,6 @@ TEST_CASE("an updated array is read only at the place that is written") {
     CHECK_NOTHROW((void)parse_program("A[i] = A[i] + 1"));
 }
 
-TEST_CASE("what is not supported yet says so") {
-    CHECK(error_of("y[i] := A[pad(i-1, 1)]")
-              .starts_with("syntax: the subscript modifier `pad` is not supported yet"));
-    CHECK(error_of("y[i] := A[J[i]]")
-              .starts_with("syntax: a gathered subscript is not supported yet"));
-    CHECK(error_of("y[..] := A[..]").starts_with("syntax: `..` is not supported yet"));
-}
-
 TEST_CASE("a long sum is checked without recursion") {
     std::string text = "y[i] := A[i]";
     for (int n = 0; n < 20000; ++n) text += " + A[i]";

@@ -62,29 +62,51 @@ std::string summary(const Comparison& total) {
 
 }  // namespace
 
-TEST_CASE("compiled programs agree with the reference") {
+namespace {
+
+void check_programs(const RandomForms& forms) {
     Comparison total;
-    for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
-        const Comparison comparison = compiled(program, random.signature, random.seed);
-        if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
-        total += comparison;
-    });
+    for_each_program(
+        program_count(),
+        [&](const RandomProgram& random, const Program& program) {
+            const Comparison comparison = compiled(program, random.signature, random.seed);
+            if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
+            total += comparison;
+        },
+        forms);
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
 }
 
-TEST_CASE("compiled gradients agree with the reference") {
+void check_gradients(const RandomForms& forms) {
     Comparison total;
-    for_each_gradient(program_count() / 3, [&](const RandomProgram& random,
-                                               const RandomGradient& gradient) {
-        const Comparison comparison = compiled(gradient.program, gradient.signature, random.seed);
-        if (!comparison.holds())
-            FAIL_CHECK(format("{}gradient of {}: {}\n{}", str(random), gradient.argument,
-                              comparison.failure, str(gradient.program)));
-        total += comparison;
-    });
+    for_each_gradient(
+        program_count() / 3,
+        [&](const RandomProgram& random, const RandomGradient& gradient) {
+            const Comparison comparison =
+                compiled(gradient.program, gradient.signature, random.seed);
+            if (!comparison.holds())
+                FAIL_CHECK(format("{}gradient of {}: {}\n{}", str(random), gradient.argument,
+                                  comparison.failure, str(gradient.program)));
+            total += comparison;
+        },
+        forms);
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
+}
+
+}  // namespace
+
+TEST_CASE("compiled programs agree with the reference") { check_programs({}); }
+
+TEST_CASE("compiled programs of gathered and modified subscripts agree with the reference") {
+    check_programs({.subscripts = true});
+}
+
+TEST_CASE("compiled gradients agree with the reference") { check_gradients({}); }
+
+TEST_CASE("compiled gradients through gathered and modified subscripts agree with the reference") {
+    check_gradients({.subscripts = true});
 }
 
 TEST_CASE("results have the same bits for any number of threads") {

@@ -138,13 +138,11 @@ Differences::Outcome Differences::check(std::size_t argument) {
     return Outcome::agrees;
 }
 
-}  // namespace
-
-TEST_CASE("gradients agree with central differences") {
+void check_differences(const RandomForms& forms) {
     std::size_t agreed = 0;
     std::size_t kinks = 0;
     std::size_t without = 0;
-    for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
+    const auto check = [&](const RandomProgram& random, const Program& program) {
         if (random.is_large) return;  // each gradient takes four evaluations of the forward
         Differences differences(random, program);
         if (!differences.has_gradients()) return;
@@ -154,10 +152,19 @@ TEST_CASE("gradients agree with central differences") {
             kinks += outcome == Differences::Outcome::kink ? 1U : 0U;
             without += outcome == Differences::Outcome::no_derivative ? 1U : 0U;
         }
-    });
+    };
+    for_each_program(program_count(), check, forms);
     MESSAGE(agreed, " gradients compared, ", kinks, " skipped at kinks, ", without,
             " not differentiable");
-    CHECK(agreed > 3 * (kinks + without));
+    CHECK(agreed > (forms.subscripts ? 1 : 3) * (kinks + without));
+}
+
+}  // namespace
+
+TEST_CASE("gradients agree with central differences") { check_differences({}); }
+
+TEST_CASE("gradients through gathered and modified subscripts agree with central differences") {
+    check_differences({.subscripts = true});
 }
 
 }  // namespace ricci::tests

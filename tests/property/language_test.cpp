@@ -30,19 +30,22 @@ void check_same_values(const RandomProgram& random, const Program& before, const
 
 }  // namespace
 
-TEST_CASE("a printed program parses back to one of the same values, printed the same") {
-    for_each_program(program_count(), [](const RandomProgram& random, const Program& program) {
+namespace {
+
+void check_printed_programs(const RandomForms& forms) {
+    const auto check = [](const RandomProgram& random, const Program& program) {
         const std::string text = str(parse_program(random.text));
         const Program again = parse_program(text);
         if (str(again) != text)
             FAIL_CHECK(format("{}printed:\n{}\nprinted again:\n{}", str(random), text, str(again)));
         check_same_values(random, program, canonicalise(again));
-    });
+    };
+    for_each_program(program_count(), check, forms);
 }
 
-TEST_CASE("a printed canonical program parses back to one of the same values") {
+void check_printed_canonical_programs(const RandomForms& forms) {
     std::size_t refused = 0;
-    for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
+    const auto check = [&](const RandomProgram& random, const Program& program) {
         const std::string text = str(program);
         // A temporary over a range that begins at `max(0, size(A,0)-4)` has no subscript in the
         // language; the printer says so.
@@ -50,8 +53,24 @@ TEST_CASE("a printed canonical program parses back to one of the same values") {
             ++refused;
         else
             check_same_values(random, program, canonicalise(parse_program(text)));
-    });
+    };
+    for_each_program(program_count(), check, forms);
     MESSAGE(refused, " canonical programs are not expressible in the language");
+}
+
+}  // namespace
+
+TEST_CASE("a printed program parses back to one of the same values, printed the same") {
+    check_printed_programs({});
+}
+
+TEST_CASE("a printed canonical program parses back to one of the same values") {
+    check_printed_canonical_programs({});
+}
+
+TEST_CASE("programs of gathered and modified subscripts are printed so that they parse back") {
+    check_printed_programs({.subscripts = true});
+    check_printed_canonical_programs({.subscripts = true});
 }
 
 TEST_CASE("canonical form is stable") {

@@ -57,10 +57,11 @@ std::size_t program_count() {
 }
 
 void for_each_program(std::size_t count,
-                      const std::function<void(const RandomProgram&, const Program&)>& check) {
+                      const std::function<void(const RandomProgram&, const Program&)>& check,
+                      const RandomForms& forms) {
     std::size_t refused = 0;
     for (std::uint64_t seed = 0; seed < count + refused; ++seed) {
-        const RandomProgram random = random_program(seed);
+        const RandomProgram random = random_program(seed, forms);
         const auto program = accepted(random);
         if (!program) {
             REQUIRE(++refused <= count / 10 + 5);
@@ -76,12 +77,14 @@ void for_each_program(std::size_t count,
 
 void for_each_gradient(
     std::size_t count,
-    const std::function<void(const RandomProgram&, const RandomGradient&)>& check) {
-    for_each_program(count, [&](const RandomProgram& random, const Program& program) {
+    const std::function<void(const RandomProgram&, const RandomGradient&)>& check,
+    const RandomForms& forms) {
+    const auto check_program = [&](const RandomProgram& random, const Program& program) {
         const BoundProgram bound = ricci::bind(program, random.signature);
         const BoundTensor& result = bound.at(bound.outputs.back());
         if (!is_floating(result.dtype)) return;
         for (const auto& [name, spec] : random.signature) {
+            if (!is_floating(spec.dtype)) continue;
             RandomGradient gradient{.argument = name, .program = {}, .signature = {}};
             try {
                 gradient.program = grad::gradient(program, name);
@@ -92,7 +95,8 @@ void for_each_gradient(
             gradient.signature = signature_of_gradient(gradient.program, random.signature, result);
             check(random, gradient);
         }
-    });
+    };
+    for_each_program(count, check_program, forms);
 }
 
 }  // namespace ricci::tests

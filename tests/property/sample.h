@@ -17,7 +17,8 @@ namespace ricci::tests {
 /// language refuses is passed over. Fails the case when the generator misses more than one in ten,
 /// and when an error of Ricci's own comes up.
 void for_each_program(std::size_t count,
-                      const std::function<void(const RandomProgram&, const Program&)>& check);
+                      const std::function<void(const RandomProgram&, const Program&)>& check,
+                      const RandomForms& forms = {});
 
 /// A gradient of a random program, with what it is called on.
 struct RandomGradient {
@@ -28,6 +29,7 @@ struct RandomGradient {
 /// Calls `check` for the gradients of so many of those programs, without those that have none.
 void for_each_gradient(
     std::size_t count,
-    const std::function<void(const RandomProgram&, const RandomGradient&)>& check);
+    const std::function<void(const RandomProgram&, const RandomGradient&)>& check,
+    const RandomForms& forms = {});
 
 }  // namespace ricci::tests

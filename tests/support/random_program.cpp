@@ -51,7 +51,8 @@ struct Subscript {
 
 class Generator {
   public:
-    explicit Generator(std::uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15ULL + 1) {
+    Generator(std::uint64_t seed, const RandomForms& forms)
+        : engine_(seed * 0x9e3779b97f4a7c15ULL + 1), forms_(forms) {
         program_.seed = seed;
         program_.is_large = seed % large_every == large_every - 1;
         const std::int64_t style = below(4);
@@ -94,6 +95,9 @@ class Generator {
     std::string access(std::vector<std::size_t> must);
     Subscript subscript(std::size_t symbol);
     Subscript compound(std::size_t symbol);
+    Subscript modified(std::size_t symbol);
+    Subscript gathered(std::size_t symbol);
+    std::string keys(std::size_t symbol);
     std::string array_for(const std::vector<Subscript>& at);
     std::string scalar();
     std::string offset();
@@ -104,6 +108,7 @@ class Generator {
     [[nodiscard]] std::int64_t points() const;
 
     std::mt19937_64 engine_;
+    RandomForms forms_;
     RandomProgram program_;
     std::vector<DType> types_;
     std::vector<KnownArray> arrays_;
@@ -194,6 +199,10 @@ std::string Generator::update() {
             symbols_[n].upper = extent;
             symbols_[n].is_anchored = true;
             slots.push_back(symbols_[n].name);
+        } else if (forms_.subscripts && kind < 90 && op != "=" && extent > 2) {
+            const std::size_t n = new_symbol(this->extent());
+            const std::string J = keys(n);
+            slots.push_back(chance(50) ? J + " + 1" : format("wrap({} + {})", J, symbols_[n].name));
         } else if (kind < 85) {
             slots.push_back(format("{}", below(extent)));
         } else {
@@ -356,6 +365,8 @@ std::string Generator::access(std::vector<std::size_t> must) {
 
 Subscript Generator::subscript(std::size_t n) {
     symbols_[n].is_read = true;
+    if (forms_.subscripts && symbols_[n].extent() > 0 && chance(25))
+        return chance(60) ? modified(n) : gathered(n);
     if (chance(80) || symbols_[n].extent() == 0) {
         symbols_[n].is_anchored = true;
         return {symbols_[n].name, symbols_[n].upper};
@@ -383,6 +394,55 @@ Subscript Generator::compound(std::size_t n) {
             return {format("{}+2*{}+{}", symbol.name, other.name, c),
                     symbol.upper + 2 * (other.upper - 1) + c};
     }
+}
+
+/// A subscript that may lie outside of the dimension, or may not but for its padding.
+Subscript Generator::modified(std::size_t n) {
+    constexpr std::array names = {"pad", "clamp", "wrap", "reflect"};
+    const std::string name = one_of(names);
+    const std::int64_t c = below(7) - 3;
+    const std::string i = symbols_[n].name;
+    const std::string inside = chance(70)   ? format("{} + {}", i, c)
+                               : chance(50) ? format("{} - {}", c, i)
+                                            : format("2*{} - {}", i, 1 + below(4));
+    const std::int64_t extent = 1 + below(6);
+    if (name != "pad" || chance(50)) {
+        const std::string value = name == "pad" && chance(30) ? ", value=1.5" : "";
+        return {format("{}({}{})", name, inside, value), extent};
+    }
+    // With widths that hold the index's range.
+    const std::int64_t low = below(3);
+    const std::int64_t high = below(3);
+    symbols_[n].is_anchored = symbols_[n].is_anchored || symbols_[n].upper <= high;
+    const std::int64_t least = std::max<std::int64_t>(symbols_[n].upper - low - high, 0);
+    return {format("pad({} - {}, {}, {}{})", i, low, low, high, chance(30) ? ", -0.5" : ""), least};
+}
+
+/// A subscript read from an array of whole numbers, which are -1, 0 or 1.
+Subscript Generator::gathered(std::size_t n) {
+    const std::string J = keys(n);
+    const std::int64_t extent = 3 + below(3);
+    switch (below(7)) {
+        case 0:  return {format("{} + {}", J, 1 + below(extent - 2)), extent};
+        case 1:  return {format("{}*{} + 1", J, J), extent};
+        case 2:  return {format("wrap({} + {})", J, symbols_[n].name), extent};
+        case 3:  return {format("clamp(2*{})", J), extent};
+        case 4:  return {format("reflect(3*{} + 1)", J), extent};
+        case 5:  return {format("pad({} - {})", J, below(2)), extent};
+        default: return {format("{} > 0 ? {} + 1 : 0", J, J), extent};
+    }
+}
+
+/// An element of a new or earlier array of whole numbers at the index.
+std::string Generator::keys(std::size_t n) {
+    symbols_[n].is_anchored = true;
+    const std::int64_t extent = symbols_[n].upper;
+    const std::string name = format("Keys{}", extent);
+    ArgumentSpec spec;
+    spec.dtype = DType::i64;
+    spec.shape = {extent};
+    program_.signature.emplace(name, spec);
+    return format("{}[{}]", name, symbols_[n].name);
 }
 
 /// An array that the subscripts fit: an earlier one, or a new argument.
@@ -432,7 +492,9 @@ std::string Generator::literal() {
 
 }  // namespace
 
-RandomProgram random_program(std::uint64_t seed) { return Generator(seed).run(); }
+RandomProgram random_program(std::uint64_t seed, const RandomForms& forms) {
+    return Generator(seed, forms).run();
+}
 
 std::string str(const RandomProgram& program) {
     std::string text = format("seed {}\n{}\n", program.seed, program.text);

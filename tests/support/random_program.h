@@ -17,9 +17,15 @@ struct RandomProgram {
     Signature signature;
 };
 
+/// Which forms are drawn beside those of affine programs in real numbers.
+struct RandomForms {
+    bool subscripts = false;  ///< gathered and modified ones
+};
+
 /// Draws a program. Most are valid; the few that are not are refused with an error by the checks of
-/// the language, which is for the caller to look at: draw another one.
-[[nodiscard]] RandomProgram random_program(std::uint64_t seed);
+/// the language, which is for the caller to look at: draw another one. The same seed without
+/// further forms gives the same program as ever.
+[[nodiscard]] RandomProgram random_program(std::uint64_t seed, const RandomForms& forms = {});
 
 /// Everything needed to look at a failure: seed, text, shapes.
 [[nodiscard]] std::string str(const RandomProgram& program);

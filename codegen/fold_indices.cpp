@@ -1,0 +1,290 @@
+// codegen/fold_indices.cpp – index arithmetic that the ranges of a kernel's axes decide
+#include "codegen/fold_indices.h"
+
+#include <algorithm>
+
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Forms of larger values are left alone: no sum of two of them overflows.
+constexpr std::int64_t limit = std::int64_t{1} << 61;
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+std::optional<AffineForm> affine(const Value& value) {
+    if (value->dtype != DType::i64) return std::nullopt;
+    if (const auto* var = std::get_if<VarValue>(&value->term)) return var->form;
+    if (const auto* constant = std::get_if<Constant>(&value->term)) return form(constant->integer);
+    return std::nullopt;
+}
+
+std::optional<bool> truth(const Value& value) {
+    const auto* constant = std::get_if<Constant>(&value->term);
+    if (!constant || value->dtype != DType::boolean) return std::nullopt;
+    return constant->integer != 0;
+}
+
+Value make_truth(bool value) { return make_number(DType::boolean, value ? 1 : 0); }
+
+bool is_comparison(Op op) { return info(op).precedence == Precedence::comparison; }
+
+/// Rewrites values bottom-up, each node once.
+class Folder {
+  public:
+    explicit Folder(const Kernel& kernel) : ranges_(kernel) {}
+
+    Value operator()(const Value& value) {
+        if (!value) return value;
+        if (const auto found = memo_.find(value.get()); found != memo_.end()) return found->second;
+        const Value result = fold(value);
+        kept_.push_back(value);
+        return memo_[value.get()] = result;
+    }
+
+    /// What is affine in the computed part of an address joins its affine part.
+    Address operator()(const Address& address) {
+        Address result{address.affine, nullptr};
+        if (!address.computed) return result;
+        const Value computed = (*this)(address.computed);
+        std::vector<Value> rest;
+        const bool is_sum = is_operation(computed, Op::add);
+        for (const Value& part : is_sum ? operands(computed) : std::vector{computed}) {
+            if (const auto form = affine(part))
+                result.affine = result.affine + *form;
+            else
+                rest.push_back(part);
+        }
+        if (rest.size() == 1) result.computed = rest.front();
+        if (rest.size() > 1) result.computed = make_operation(Op::add, rest, DType::i64);
+        return result;
+    }
+
+    [[nodiscard]] std::vector<Decision> open() && { return std::move(open_); }
+
+  private:
+    Value fold(const Value& value) {
+        if (const auto* load = std::get_if<Load>(&value->term)) {
+            if (!load->at.computed) return value;
+            return make_value(Load{load->buffer, (*this)(load->at)}, value->dtype);
+        }
+        if (const auto* convert = std::get_if<Convert>(&value->term)) {
+            const Value a = (*this)(convert->a);
+            return a == convert->a ? value : make_convert(a, value->dtype);
+        }
+        const auto* operate = std::get_if<Operate>(&value->term);
+        if (!operate) return value;
+        if (operate->op == Op::select) return choice(*operate, value);
+        std::vector<Value> args;
+        bool is_changed = false;
+        for (const Value& arg : operate->args) {
+            args.push_back((*this)(arg));
+            is_changed |= args.back() != arg;
+        }
+        if (const Value folded = operation(operate->op, args, value->dtype)) return folded;
+        return is_changed ? make_operation(operate->op, std::move(args), value->dtype) : value;
+    }
+
+    /// The branch that is never taken is not looked at: it decides nothing.
+    Value choice(const Operate& select, const Value& value) {
+        const Value condition = (*this)(select.args[0]);
+        if (const auto decided = truth(condition)) return (*this)(select.args[*decided ? 1 : 2]);
+        return make_operation(Op::select,
+                              {condition, (*this)(select.args[1]), (*this)(select.args[2])},
+                              value->dtype);
+    }
+
+    /// Nothing where the operation stays.
+    Value operation(Op op, const std::vector<Value>& args, DType dtype) {
+        if (op == Op::logical_and || op == Op::logical_or) return junction(op, args);
+        if (op == Op::logical_not) {
+            const auto decided = truth(args[0]);
+            return decided ? make_truth(!*decided) : nullptr;
+        }
+        std::vector<AffineForm> forms;
+        for (const Value& arg : args) {
+            const auto form = affine(arg);
+            if (!form) return nullptr;
+            forms.push_back(*form);
+        }
+        if (is_comparison(op)) return comparison(op, forms[0] - forms[1]);
+        if (dtype != DType::i64) return nullptr;
+        return arithmetic(op, forms);
+    }
+
+    static Value junction(Op op, const std::vector<Value>& args) {
+        const bool is_and = op == Op::logical_and;
+        for (const std::size_t n : {std::size_t{0}, std::size_t{1}})
+            if (const auto decided = truth(args[n]))
+                return *decided == is_and ? args[1 - n] : make_truth(!is_and);
+        return nullptr;
+    }
+
+    /// Whether `difference op 0` always or never holds.
+    Value comparison(Op op, const AffineForm& difference) {
+        const auto range = ranges_.of(difference);
+        if (!range) return nullptr;
+        const auto& [low, high] = *range;
+        const auto decide = [&](bool always, bool never) {
+            return always ? make_truth(true) : never ? make_truth(false) : nullptr;
+        };
+        Value decided;
+        if (op == Op::ge) decided = decide(low >= 0, high < 0);
+        if (op == Op::gt) decided = decide(low > 0, high <= 0);
+        if (op == Op::le) decided = decide(high <= 0, low > 0);
+        if (op == Op::lt) decided = decide(high < 0, low >= 0);
+        if (op == Op::eq) decided = decide(low == 0 && high == 0, low > 0 || high < 0);
+        if (op == Op::ne) decided = decide(low > 0 || high < 0, low == 0 && high == 0);
+        if (decided || op == Op::eq || op == Op::ne) return decided;
+        // The side on which more of the values lie is the core.
+        const std::int64_t first_above = op == Op::gt || op == Op::le ? 1 : 0;
+        const bool is_above = high - first_above >= first_above - 1 - low;
+        note(difference,
+             is_above ? IndexRange{first_above, high} : IndexRange{low, first_above - 1});
+        return nullptr;
+    }
+
+    Value arithmetic(Op op, const std::vector<AffineForm>& forms) {
+        if (op == Op::add) {
+            AffineForm sum;
+            for (const AffineForm& each : forms) sum = sum + each;
+            return make_index(std::move(sum));
+        }
+        if (op == Op::neg) return make_index(-1 * forms[0]);
+        if (op == Op::mul) return product(forms);
+        if (op == Op::min || op == Op::max) return extreme(op, forms[0], forms[1]);
+        if (op == Op::clamp) return clamped(forms);
+        if (op == Op::floordiv || op == Op::mod) return quotient(op, forms[0], forms[1]);
+        if (op == Op::abs) return magnitude(forms[0]);
+        return nullptr;
+    }
+
+    static Value product(const std::vector<AffineForm>& forms) {
+        AffineForm total = form(1);
+        for (const AffineForm& factor : forms) {
+            if (factor.is_constant())
+                total = factor.constant * total;
+            else if (total.is_constant())
+                total = total.constant * factor;
+            else
+                return nullptr;
+        }
+        return make_index(std::move(total));
+    }
+
+    Value extreme(Op op, const AffineForm& a, const AffineForm& b) {
+        const AffineForm difference = a - b;
+        const auto range = ranges_.of(difference);
+        if (!range) return nullptr;
+        if (range->low >= 0) return make_index(op == Op::max ? a : b);
+        if (range->high <= 0) return make_index(op == Op::max ? b : a);
+        note(difference,
+             range->high >= -range->low ? IndexRange{0, range->high} : IndexRange{range->low, 0});
+        return nullptr;
+    }
+
+    /// `clamp(e, low, high)` with constants.
+    Value clamped(const std::vector<AffineForm>& forms) {
+        const auto range = ranges_.of(forms[0]);
+        if (!range || !forms[1].is_constant() || !forms[2].is_constant()) return nullptr;
+        const std::int64_t low = forms[1].constant;
+        const std::int64_t high = forms[2].constant;
+        if (low > high) return nullptr;
+        if (range->low >= low && range->high <= high) return make_index(forms[0]);
+        if (range->high <= low) return make_integer(low);
+        if (range->low >= high) return make_integer(high);
+        note(forms[0], {std::max(low, range->low), std::min(high, range->high)});
+        return nullptr;
+    }
+
+    Value quotient(Op op, const AffineForm& e, const AffineForm& divisor) {
+        const auto range = ranges_.of(e);
+        if (!range || !divisor.is_constant() || divisor.constant <= 0) return nullptr;
+        const std::int64_t by = divisor.constant;
+        const std::int64_t first = floor_div(range->low, by);
+        const std::int64_t last = floor_div(range->high, by);
+        if (first == last)
+            return op == Op::mod ? make_index(e - form(first * by)) : make_integer(first);
+        // The turn of which most is seen.
+        IndexRange core{0, -1};
+        for (const std::int64_t turn : {first, first + 1, last}) {
+            const IndexRange seen{std::max(range->low, turn * by),
+                                  std::min(range->high, turn * by + by - 1)};
+            if (seen.high - seen.low > core.high - core.low) core = seen;
+        }
+        note(e, core);
+        return nullptr;
+    }
+
+    Value magnitude(const AffineForm& e) {
+        const auto range = ranges_.of(e);
+        if (!range) return nullptr;
+        if (range->low >= 0) return make_index(e);
+        if (range->high <= 0) return make_index(-1 * e);
+        note(e,
+             range->high >= -range->low ? IndexRange{0, range->high} : IndexRange{range->low, 0});
+        return nullptr;
+    }
+
+    void note(const AffineForm& form, IndexRange core) {
+        const bool is_known = std::any_of(open_.begin(), open_.end(), [&](const Decision& other) {
+            return other.form == form && other.core.low == core.low && other.core.high == core.high;
+        });
+        if (!is_known) open_.push_back({form, core});
+    }
+
+    AxisRanges ranges_;
+    std::unordered_map<const ValueNode*, Value> memo_;
+    std::vector<Value> kept_;
+    std::vector<Decision> open_;
+};
+
+}  // namespace
+
+AxisRanges::AxisRanges(const Kernel& kernel) {
+    for (const std::vector<Axis>* axes : {&kernel.free, &kernel.reduced})
+        for (const Axis& axis : *axes) extents_[std::uint32_t(axis.var)] = axis.extent;
+}
+
+std::optional<IndexRange> AxisRanges::of(const AffineForm& form) const {
+    IndexRange range{form.constant, form.constant};
+    for (const AffineForm::Term& term : form.terms) {
+        const auto found = extents_.find(std::uint32_t(term.var));
+        if (found == extents_.end() || found->second <= 0) return std::nullopt;
+        std::int64_t reach = 0;
+        if (__builtin_mul_overflow(term.coefficient, found->second - 1, &reach) || reach > limit ||
+            reach < -limit)
+            return std::nullopt;
+        (reach > 0 ? range.high : range.low) += reach;
+        if (range.low < -limit || range.high > limit) return std::nullopt;
+    }
+    if (range.low < -limit || range.high > limit) return std::nullopt;
+    return range;
+}
+
+std::optional<IndexRange> AxisRanges::without(const AffineForm& form, VarId var) const {
+    AffineForm rest = form;
+    std::erase_if(rest.terms, [&](const AffineForm::Term& term) { return term.var == var; });
+    return of(rest);
+}
+
+std::vector<Decision> fold_indices(Kernel& kernel) {
+    Folder fold(kernel);
+    if (kernel.body) kernel.body = fold(kernel.body);
+    if (kernel.conditions.rest) {
+        kernel.conditions.rest = fold(kernel.conditions.rest);
+        if (truth(kernel.conditions.rest) == true) kernel.conditions.rest = nullptr;
+    }
+    if (kernel.arg_place) kernel.arg_place = fold(kernel.arg_place);
+    for (Store& write : kernel.writes) {
+        write.at = fold(write.at);
+        write.value = fold(write.value);
+    }
+    return std::move(fold).open();
+}
+
+}  // namespace ricci::codegen

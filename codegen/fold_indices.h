@@ -1,0 +1,53 @@
+// codegen/fold_indices.h – index arithmetic that the ranges of a kernel's axes decide
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/kernel.h"
+
+namespace ricci::codegen {
+
+/// Inclusive.
+struct IndexRange {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+};
+
+/// The values of affine forms over the points of some axes.
+class AxisRanges {
+  public:
+    explicit AxisRanges(const Kernel& kernel);
+
+    /// Nothing for a form of other variables, and beyond 62 bits.
+    [[nodiscard]] std::optional<IndexRange> of(const AffineForm& form) const;
+    /// The same without the term of one variable.
+    [[nodiscard]] std::optional<IndexRange> without(const AffineForm& form, VarId var) const;
+
+  private:
+    std::unordered_map<std::uint32_t, std::int64_t> extents_;
+};
+
+/// Where the arithmetic on a form changes: it is decided, and affine, for values in [low, high].
+struct Decision {
+    AffineForm form;
+    IndexRange core;
+};
+
+/// Folds what the ranges of the axes decide in the kernel's values: comparisons, choices, extremes,
+/// `clamp`, `//`, `%` and magnitudes of affine forms; what becomes affine in an address joins its
+/// affine part. Gives the decisions that are left open, once each.
+std::vector<Decision> fold_indices(Kernel& kernel);
+
+/// The kernel's points where one free axis lies in [lower, upper), counted from there.
+[[nodiscard]] Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower,
+                           std::int64_t upper, const char* name);
+
+/// Cuts free axes where index arithmetic changes, as at the edges of what is padded, clamped,
+/// wrapped or mirrored: a core in which every place is affine, and the borders around it, whose
+/// points decide one by one. Empty where there is nothing to gain.
+[[nodiscard]] std::vector<Kernel> split_cases(const Kernel& kernel);
+
+}  // namespace ricci::codegen

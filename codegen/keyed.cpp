@@ -1,0 +1,300 @@
+// codegen/keyed.cpp – sums over the points of a key, computed from the points
+#include "codegen/keyed.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "dsl/affine_form.h"
+#include "dsl/neutral.h"
+#include "dsl/prove.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Up to so many values of a key are looked for at all points: that runs in lanes.
+constexpr double few_keys = 8;
+
+/// An index of the target whose value must be that of a key.
+struct Keyed {
+    IndexId index{};
+    Expr key;  ///< i64
+};
+
+class KeyedUpdates {
+  public:
+    explicit KeyedUpdates(BoundProgram program)
+        : program_(std::move(program)), context_(*program_.context) {}
+
+    BoundProgram run() {
+        std::vector<BoundEquation> equations = std::move(program_.equations);
+        program_.equations.clear();
+        for (BoundEquation& equation : equations) {
+            rename(equation);
+            if (!rewrite(equation)) program_.equations.push_back(std::move(equation));
+        }
+        return std::move(program_);
+    }
+
+  private:
+    /// Reads of a tensor that is updated now read the version after the update.
+    void rename(BoundEquation& equation) {
+        if (latest_.empty()) return;
+        const auto step = [&](Expr e) {
+            const auto* access = std::get_if<Access>(&e->term);
+            const auto found = access ? latest_.find(access->tensor) : latest_.end();
+            return found == latest_.end() ? e
+                                          : context_.access(found->second, access->at, e->dtype);
+        };
+        const auto apply = [&](Expr& e) {
+            if (e) e = ricci::rewrite(context_, e, step);
+        };
+        apply(equation.value);
+        for (Expr& subscript : equation.at) apply(subscript);
+        if (equation.reduction) apply(equation.reduction->condition);
+        std::optional<TensorId>& previous = program_.tensors[position(equation.target)].previous;
+        if (!previous) return;
+        if (const auto found = latest_.find(*previous); found != latest_.end())
+            previous = found->second;
+    }
+
+    bool rewrite(const BoundEquation& equation) {
+        if (equation.op != Assign::define || !equation.reduction || has_no_points(equation))
+            return false;
+        const Reduction& reduction = *equation.reduction;
+        if (!reduction.condition || !update_of(reduction.reducer)) return false;
+        std::vector<Keyed> keys;
+        std::vector<Expr> rest;
+        for (Expr conjunct : conjuncts(reduction.condition)) {
+            const auto keyed = keyed_index(conjunct, equation);
+            const bool is_new =
+                keyed && std::none_of(keys.begin(), keys.end(), [&](const Keyed& other) {
+                    return other.index == keyed->index;
+                });
+            if (is_new)
+                keys.push_back(*keyed);
+            else
+                rest.push_back(conjunct);
+        }
+        double values = 1;
+        for (const Keyed& keyed : keys) values *= double(program_.at(keyed.index).extent());
+        const bool is_worth_it = !keys.empty() && values > few_keys;
+        if (!is_worth_it || !is_safe_everywhere(equation, keys)) return false;
+        write_out(equation, keys, rest);
+        return true;
+    }
+
+    [[nodiscard]] bool has_no_points(const BoundEquation& equation) const {
+        const auto is_empty = [&](IndexId id) { return program_.at(id).extent() == 0; };
+        return std::any_of(equation.indices.begin(), equation.indices.end(), is_empty) ||
+               (equation.reduction && std::any_of(equation.reduction->indices.begin(),
+                                                  equation.reduction->indices.end(), is_empty));
+    }
+
+    static std::optional<Assign> update_of(Reducer reducer) {
+        if (reducer == Reducer::sum) return Assign::add;
+        if (reducer == Reducer::prod) return Assign::mul;
+        if (reducer == Reducer::max) return Assign::max;
+        if (reducer == Reducer::min) return Assign::min;
+        return std::nullopt;
+    }
+
+    /// `t == key`, either way round, where the target has t as a subscript and the key is data.
+    std::optional<Keyed> keyed_index(Expr conjunct, const BoundEquation& equation) {
+        if (!is_apply(conjunct, Op::eq)) return std::nullopt;
+        const auto& args = std::get<Apply>(conjunct->term).args;
+        for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+            const auto index = index_of(args[side]);
+            const Expr key = args[1 - side];
+            if (!index || !is_integer(key->dtype) || !is_plain_subscript(*index, equation))
+                continue;
+            const std::vector<IndexId> inside = free_indices(key);
+            const bool mentions = std::find(inside.begin(), inside.end(), *index) != inside.end();
+            if (mentions || tensors_read(key).empty()) continue;
+            return Keyed{*index, key->dtype == DType::i64 ? key : context_.cast(key, DType::i64)};
+        }
+        return std::nullopt;
+    }
+    /// The index that the side is, converted to a type that holds all its values.
+    [[nodiscard]] std::optional<IndexId> index_of(Expr side) const {
+        const auto* cast = std::get_if<Cast>(&side->term);
+        const auto* value = std::get_if<IndexValue>(&(cast ? cast->a : side)->term);
+        if (!value) return std::nullopt;
+        if (!cast) return value->index;
+        const auto range = integer_range(program_.indices, cast->a);
+        const auto converted = integer_range(program_.indices, side);
+        const bool keeps = is_integer(side->dtype) && range && converted &&
+                           range->low == converted->low && range->high == converted->high;
+        return keeps ? std::optional(value->index) : std::nullopt;
+    }
+    static bool is_plain_subscript(IndexId index, const BoundEquation& equation) {
+        int plain = 0;
+        int other = 0;
+        for (Expr subscript : equation.at) {
+            const auto* value = std::get_if<IndexValue>(&subscript->term);
+            if (value && value->index == index)
+                ++plain;
+            else if (mentions(subscript, index))
+                ++other;
+        }
+        return plain == 1 && other == 0;
+    }
+    static bool mentions(Expr e, IndexId index) {
+        const std::vector<IndexId> found = free_indices(e);
+        return std::find(found.begin(), found.end(), index) != found.end();
+    }
+
+    /// Whether what is summed may be evaluated at every point, whatever the condition says.
+    [[nodiscard]] bool is_safe_everywhere(const BoundEquation& equation,
+                                          const std::vector<Keyed>& keys) const {
+        std::vector<IndexId> domain = equation.indices;
+        domain.insert(domain.end(), equation.reduction->indices.begin(),
+                      equation.reduction->indices.end());
+        std::vector<Expr> roots{equation.value};
+        for (const Keyed& keyed : keys) roots.push_back(keyed.key);
+        for (Expr e : postorder(roots)) {
+            const auto* access = std::get_if<Access>(&e->term);
+            if (!access) continue;
+            const Shape& shape = program_.at(access->tensor).shape;
+            for (std::size_t d = 0; d < access->at.size(); ++d) {
+                if (!tensors_read(access->at[d]).empty()) continue;
+                if (!prove_in_bounds(program_.indices, domain, Expr(), access->at[d], shape[d])
+                         .in_bounds)
+                    return false;
+            }
+        }
+        return true;
+    }
+
+    /// The neutral values, then the updates; through a temporary where these have another type.
+    void write_out(const BoundEquation& equation, const std::vector<Keyed>& keys,
+                   const std::vector<Expr>& rest) {
+        const Reduction& reduction = *equation.reduction;
+        const DType type = reduction.accumulator;
+        const bool is_apart = program_.at(equation.target).dtype != type;
+        BoundEquation start = equation;
+        start.reduction.reset();
+        if (is_apart) start.target = add_version(equation.target, type, std::nullopt);
+        start.value = identity(context_, reduction.reducer, type);
+        const TensorId updated = add_version(equation.target, type, start.target);
+        BoundEquation update = updates(equation, keys, rest);
+        update.target = updated;
+        program_.equations.push_back(start);
+        program_.equations.push_back(std::move(update));
+        if (!is_apart) {
+            latest_[equation.target] = updated;
+            return;
+        }
+        BoundEquation result = equation;
+        result.reduction.reset();
+        result.value = context_.cast(context_.access(updated, equation.at, type),
+                                     program_.at(equation.target).dtype);
+        program_.equations.push_back(std::move(result));
+    }
+
+    TensorId add_version(TensorId of, DType type, std::optional<TensorId> previous) {
+        BoundTensor tensor = program_.at(of);
+        tensor.dtype = type;
+        tensor.role = Role::temporary;
+        tensor.previous = previous;
+        tensor.strides = row_major_strides(tensor.shape);
+        program_.tensors.push_back(std::move(tensor));
+        return TensorId{static_cast<std::uint32_t>(program_.tensors.size() - 1)};
+    }
+
+    /// Each point updates the element of its key. Points whose key is no value of the index update
+    /// the first element by nothing.
+    BoundEquation updates(const BoundEquation& equation, const std::vector<Keyed>& keys,
+                          const std::vector<Expr>& rest) {
+        const Reduction& reduction = *equation.reduction;
+        // What is summed at each point of the others.
+        std::vector<IndexId> inner = reduction.indices;
+        std::erase_if(inner, [&](IndexId id) {
+            return std::any_of(keys.begin(), keys.end(),
+                               [&](const Keyed& keyed) { return mentions(keyed.key, id); });
+        });
+        Expr guard;
+        Expr condition;
+        for (const Keyed& keyed : keys) guard = context_.logical_and(guard, in_range(keyed));
+        const Expr is_found = guard;
+        for (Expr conjunct : rest) {
+            const bool is_inner = std::any_of(inner.begin(), inner.end(),
+                                              [&](IndexId id) { return mentions(conjunct, id); });
+            Expr& place = is_inner ? condition : guard;
+            place = context_.logical_and(place, conjunct);
+        }
+        ExprMap<Expr> found;
+        for (const Keyed& keyed : keys)
+            found.emplace(
+                index_value(keyed.index),
+                context_.apply(Op::select,
+                               {is_found, keyed.key, integer(program_.at(keyed.index).lower)},
+                               DType::i64));
+        const auto now = [&](Expr e) { return e ? substitute(context_, e, found) : e; };
+        BoundEquation update = equation;
+        update.op = *update_of(reduction.reducer);
+        update.is_injective = false;
+        update.indices = outer_indices(equation, keys, inner);
+        for (Expr& subscript : update.at) subscript = now(subscript);
+        update.value = now(equation.value);
+        if (inner.empty()) {
+            update.reduction.reset();
+            update.value =
+                context_.apply(Op::select,
+                               {now(guard), update.value,
+                                identity(context_, reduction.reducer, reduction.accumulator)},
+                               reduction.accumulator);
+        } else {
+            update.reduction->indices = inner;
+            update.reduction->condition = context_.logical_and(now(guard), now(condition));
+        }
+        return update;
+    }
+
+    /// The free indices, those of the keys in place of the indices that they stand for.
+    static std::vector<IndexId> outer_indices(const BoundEquation& equation,
+                                              const std::vector<Keyed>& keys,
+                                              const std::vector<IndexId>& inner) {
+        std::vector<IndexId> keyed_points = equation.reduction->indices;
+        std::erase_if(keyed_points, [&](IndexId id) {
+            return std::find(inner.begin(), inner.end(), id) != inner.end();
+        });
+        std::vector<IndexId> result;
+        for (IndexId id : equation.indices) {
+            const bool is_keyed = std::any_of(
+                keys.begin(), keys.end(), [&](const Keyed& keyed) { return keyed.index == id; });
+            if (!is_keyed) {
+                result.push_back(id);
+                continue;
+            }
+            result.insert(result.end(), keyed_points.begin(), keyed_points.end());
+            keyed_points.clear();
+        }
+        return result;
+    }
+
+    Expr in_range(const Keyed& keyed) {
+        const BoundIndex& range = program_.at(keyed.index);
+        const Expr above =
+            context_.apply(Op::ge, {keyed.key, integer(range.lower)}, DType::boolean);
+        const Expr below =
+            context_.apply(Op::lt, {keyed.key, integer(range.upper)}, DType::boolean);
+        return context_.logical_and(above, below);
+    }
+    Expr index_value(IndexId id) { return context_.intern(IndexValue{id}, DType::i64); }
+    Expr integer(std::int64_t value) { return context_.literal(value, DType::i64); }
+
+    BoundProgram program_;
+    Context& context_;
+    std::map<TensorId, TensorId> latest_;  ///< the updated version of a tensor that was defined
+};
+
+}  // namespace
+
+BoundProgram with_keyed_updates(BoundProgram program) {
+    return KeyedUpdates(std::move(program)).run();
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,108 @@
+// codegen/split_cases.cpp – a core in which places are affine, and borders in which they are not
+#include <algorithm>
+
+#include "codegen/fold_indices.h"
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Smaller kernels are compiled once, with a test at each point.
+constexpr double least_points = 16'384;
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+
+/// Part of an axis, half-open.
+struct Part {
+    std::int64_t lower = 0;
+    std::int64_t upper = 0;
+    [[nodiscard]] std::int64_t length() const { return upper - lower; }
+};
+
+/// The points of the axis at which the form lies in the core, whatever the other axes.
+Part decided(const Decision& decision, const Axis& axis, const IndexRange& rest) {
+    const std::int64_t c = decision.form.coefficient(axis.var);
+    const std::int64_t low = decision.core.low - rest.low;
+    const std::int64_t high = decision.core.high - rest.high;
+    if (c > 0) return {ceil_div(low, c), floor_div(high, c) + 1};
+    return {ceil_div(-high, -c), floor_div(-low, -c) + 1};
+}
+
+/// The axis that leaves the largest share of it to the core, and that core.
+struct Cut {
+    std::size_t axis = 0;
+    Part core;
+};
+std::optional<Cut> best_cut(const Kernel& kernel, const AxisRanges& ranges,
+                            const Decision& decision, const std::vector<Part>& cores) {
+    std::optional<Cut> best;
+    double best_share = 0.5;
+    for (std::size_t i = 0; i < kernel.free.size(); ++i) {
+        const Axis& axis = kernel.free[i];
+        if (decision.form.coefficient(axis.var) == 0) continue;
+        const auto rest = ranges.without(decision.form, axis.var);
+        if (!rest) continue;
+        Part core = decided(decision, axis, *rest);
+        core = {std::max(core.lower, cores[i].lower), std::min(core.upper, cores[i].upper)};
+        const double share = double(core.length()) / double(axis.extent);
+        if (share < best_share) continue;
+        best_share = share;
+        best = Cut{i, core};
+    }
+    return best;
+}
+
+}  // namespace
+
+Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::int64_t upper,
+             const char* name) {
+    Kernel part = kernel;
+    part.nest.name += name;
+    const VarId var = kernel.free[axis].var;
+    part.free[axis].extent = upper - lower;
+    Substitution to;
+    to.replace(var, form(var) + form(lower));
+    if (part.body) part.body = to(part.body);
+    for (AffineForm& row : part.conditions.at_least_zero) row = to(row);
+    for (AffineForm& row : part.conditions.equal_zero) row = to(row);
+    if (part.conditions.rest) part.conditions.rest = to(part.conditions.rest);
+    for (Store& write : part.writes) {
+        write.at = to(write.at);
+        write.value = to(write.value);
+    }
+    part.arg_index = to(part.arg_index);
+    if (part.arg_place) part.arg_place = to(part.arg_place);
+    return part;
+}
+
+std::vector<Kernel> split_cases(const Kernel& kernel) {
+    const double all =
+        double(points(kernel.free)) * (kernel.body ? double(points(kernel.reduced)) : 1.0);
+    if (!kernel.colliding.empty() || all < least_points) return {};
+    Kernel core = kernel;
+    const AxisRanges ranges(core);
+    std::vector<Part> cores;
+    for (const Axis& axis : kernel.free) cores.push_back({0, axis.extent});
+    for (const Decision& decision : fold_indices(core))
+        if (const auto cut = best_cut(core, ranges, decision, cores)) cores[cut->axis] = cut->core;
+    // One axis after the other: what lies outside its core is a border along all axes not cut yet.
+    std::vector<Kernel> borders;
+    for (std::size_t i = 0; i < cores.size(); ++i) {
+        const auto [lower, upper] = cores[i];
+        const std::int64_t extent = core.free[i].extent;
+        if (lower > 0) borders.push_back(slice(core, i, 0, lower, "_before"));
+        if (upper < extent) borders.push_back(slice(core, i, upper, extent, "_behind"));
+        if (lower > 0 || upper < extent) core = slice(core, i, lower, upper, "");
+    }
+    if (borders.empty()) return {};
+    std::vector<Kernel> parts{std::move(core)};
+    for (Kernel& border : borders) parts.push_back(std::move(border));
+    for (Kernel& part : parts) (void)fold_indices(part);
+    return parts;
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,258 @@
+// dsl/gather_check.cpp – equations that find out whether data keeps to what a program relies on
+//
+// A subscript s with bounds [low, high) is inside at all points when the least of
+// min(s - low, high-1 - s) over them is not negative: one pass over the data, which is compiled and
+// cut into tasks like any other reduction.
+//
+// The points of a target are distinct when each finds its own number where it wrote it: every point
+// writes its number at its target, in order, then reads it again.
+#include "dsl/gather_check.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "dsl/prove.h"
+#include "dsl/safe_condition.h"
+
+namespace ricci {
+namespace {
+
+/// Data beyond this is refused where the subscript could leave 64 bits.
+constexpr std::int64_t greatest_limit = std::int64_t{1} << 61;
+
+bool is_data(Expr e) {
+    return std::holds_alternative<Access>(e->term) || std::holds_alternative<Cast>(e->term);
+}
+
+/// The data that the value of a typed subscript is made of.
+std::vector<Expr> data_leaves(Expr subscript) {
+    std::vector<Expr> leaves;
+    std::set<const Node*> seen;
+    std::vector<Expr> stack{subscript};
+    while (!stack.empty()) {
+        const Expr e = stack.back();
+        stack.pop_back();
+        if (!seen.insert(&*e).second) continue;
+        const auto* apply = std::get_if<Apply>(&e->term);
+        if (is_data(e)) {
+            leaves.push_back(e);
+        } else if (apply && info(apply->op).type != TypeRule::boolean) {
+            const std::size_t first = apply->op == Op::select ? 1 : 0;
+            stack.insert(stack.end(), apply->args.begin() + std::ptrdiff_t(first),
+                         apply->args.end());
+        }
+    }
+    return leaves;
+}
+
+/// Whether evaluating the term reads at a place that is data itself.
+bool reads_at_data(Expr e) {
+    return contains(e, [](Expr node) {
+        const auto* access = std::get_if<Access>(&node->term);
+        return access && std::any_of(access->at.begin(), access->at.end(), [](Expr at) {
+                   return contains(
+                       at, [](Expr inner) { return std::holds_alternative<Access>(inner->term); });
+               });
+    });
+}
+
+}  // namespace
+
+Expr GatherChecks::integer(std::int64_t value) const {
+    return program_.context->literal(value, DType::i64);
+}
+
+Expr GatherChecks::operate(Op op, Expr a, Expr b) const {
+    return program_.context->apply(op, {a, b}, DType::i64);
+}
+
+void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>& domain,
+                              Span statement) {
+    Context& context = *program_.context;
+    const Expr subscript = typing_.convert(typing_.type(site.subscript).term, DType::i64);
+    const bool is_empty = std::any_of(domain.begin(), domain.end(),
+                                      [&](IndexId id) { return bound_.at(id).extent() == 0; });
+    if (is_empty) return;
+    const auto range = integer_range(bound_.indices, subscript);
+    if (range && range->low >= site.low && range->high < site.high) return;
+    BoundCheck check{.kind = BoundCheck::Kind::inside,
+                     .verdict = {},
+                     .tensor = site.tensor,
+                     .dimension = site.dimension,
+                     .is_write = site.is_write,
+                     .at = {subscript},
+                     .indices = {},
+                     .condition = site.guard
+                                      ? safe_condition(bound_, domain,
+                                                       typing_.truth(typing_.type(site.guard).term))
+                                      : Expr(),
+                     .low = site.low,
+                     .high = site.high,
+                     .otherwise = diagnosis(site.written, statement)};
+    std::vector<Expr> roots{subscript};
+    if (check.condition) roots.push_back(check.condition);
+    std::set<IndexId> used;
+    for (Expr root : roots)
+        for (IndexId id : free_indices(root)) used.insert(id);
+    for (IndexId id : domain)
+        if (used.contains(id)) check.indices.push_back(id);
+    const auto minus = [&](Expr a, Expr b) {
+        return operate(Op::add, a, context.apply(Op::neg, {b}, DType::i64));
+    };
+    Expr verdict = minus(integer(site.high - 1), subscript);
+    verdict =
+        operate(Op::min, site.low == 0 ? subscript : minus(subscript, integer(site.low)), verdict);
+    if (!range)
+        for (Expr part : huge_values(subscript)) verdict = operate(Op::min, verdict, part);
+    add(std::move(check), verdict);
+}
+
+/// Terms that are negative where data is so large that the subscript could leave 64 bits.
+std::vector<Expr> GatherChecks::huge_values(Expr subscript) const {
+    std::int64_t limit = greatest_limit;
+    while (limit > 1 && !integer_range(bound_.indices, subscript, limit)) limit /= 2;
+    std::vector<Expr> terms;
+    for (Expr leaf : data_leaves(subscript)) {
+        if (leaf->dtype != DType::i64) leaf = typing_.convert(leaf, DType::i64);
+        terms.push_back(operate(Op::add, integer(limit), leaf));
+        terms.push_back(
+            operate(Op::add, integer(limit), program_.context->apply(Op::neg, {leaf}, DType::i64)));
+    }
+    return terms;
+}
+
+void GatherChecks::add_distinct(const BoundEquation& equation, Span statement) {
+    Context& context = *program_.context;
+    // A subscript that is an index of its own tells the points along it apart.
+    std::vector<IndexId> indices = equation.indices;
+    std::vector<Expr> at;
+    Shape shape;
+    for (std::size_t d = 0; d < equation.at.size(); ++d) {
+        const auto* value = std::get_if<IndexValue>(&equation.at[d]->term);
+        const auto is_elsewhere = [&](IndexId id) {
+            for (std::size_t other = 0; other < equation.at.size(); ++other) {
+                const std::vector<IndexId> found = free_indices(equation.at[other]);
+                if (other != d && std::find(found.begin(), found.end(), id) != found.end())
+                    return true;
+            }
+            return false;
+        };
+        if (value && !is_elsewhere(value->index)) {
+            std::erase(indices, value->index);
+        } else {
+            at.push_back(equation.at[d]);
+            shape.push_back(bound_.at(equation.target).shape[d]);
+        }
+    }
+    const TensorId numbers = add_tensor("numbers", std::move(shape));
+    bound_.tensors[position(numbers)].is_partial = true;
+    BoundEquation write;
+    write.target = numbers;
+    write.at = at;
+    write.indices = indices;
+    write.value = point_number(indices);
+    write.is_injective = false;
+    bound_.equations.push_back(std::move(write));
+    const Expr found = context.access(numbers, at, DType::i64);
+    const Expr is_own = context.apply(Op::eq, {found, point_number(indices)}, DType::boolean);
+    BoundCheck check{.kind = BoundCheck::Kind::distinct,
+                     .verdict = {},
+                     .tensor = equation.target,
+                     .dimension = 0,
+                     .is_write = true,
+                     .at = at,
+                     .indices = indices,
+                     .condition = Expr(),
+                     .low = 0,
+                     .high = 0,
+                     .otherwise = diagnosis(Expr(), statement)};
+    add(std::move(check), context.apply(Op::select, {is_own, integer(0), integer(-1)}, DType::i64));
+}
+
+/// The row-major number of a point of the indices.
+Expr GatherChecks::point_number(const std::vector<IndexId>& indices) const {
+    Context& context = *program_.context;
+    Expr number = integer(0);
+    for (IndexId id : indices) {
+        const BoundIndex& range = bound_.at(id);
+        const Expr value = context.intern(IndexValue{id}, DType::i64);
+        number = operate(Op::mul, number, integer(range.extent()));
+        number = context.apply(Op::add, {number, value, integer(-range.lower)}, DType::i64);
+    }
+    return number;
+}
+
+TensorId GatherChecks::add_tensor(std::string name, Shape shape) {
+    BoundTensor tensor;
+    tensor.name = std::move(name);
+    tensor.dtype = DType::i64;
+    tensor.strides = row_major_strides(shape);
+    tensor.shape = std::move(shape);
+    tensor.role = Role::temporary;
+    bound_.tensors.push_back(std::move(tensor));
+    return TensorId{static_cast<std::uint32_t>(bound_.tensors.size() - 1)};
+}
+
+/// Adds the check and the equation of its verdict, which is negative where it fails at a point.
+void GatherChecks::add(BoundCheck check, Expr verdict) {
+    check.verdict = add_tensor("verdict", {});
+    BoundEquation equation;
+    equation.target = check.verdict;
+    equation.value = verdict;
+    if (!check.indices.empty()) {
+        equation.reduction = Reduction{.reducer = Reducer::min,
+                                       .indices = check.indices,
+                                       .condition = check.condition,
+                                       .accumulator = DType::i64};
+    } else if (check.condition) {
+        equation.value =
+            program_.context->apply(Op::select, {check.condition, verdict, integer(0)}, DType::i64);
+    }
+    bound_.equations.push_back(std::move(equation));
+    bound_.checks.push_back(std::move(check));
+}
+
+Diagnosis GatherChecks::diagnosis(Expr written, Span statement) const {
+    if (written) {
+        const auto found = labels_.find(written);
+        if (found != labels_.end()) return found->second;
+    }
+    Diagnosis result{.kind = ErrorKind::range, .message = {}, .source = program_.source};
+    if (!statement.is_empty()) result.labels.push_back({statement, ""});
+    return result;
+}
+
+void GatherChecks::hoist() {
+    std::set<TensorId> own;  // verdicts, and what leads to them
+    for (const BoundCheck& check : bound_.checks) own.insert(check.verdict);
+    std::vector<BoundEquation>& list = bound_.equations;
+    for (std::size_t n = 0; n < list.size(); ++n) {
+        const bool writes_numbers = bound_.at(list[n].target).is_partial;
+        if (!own.contains(list[n].target) && !writes_numbers) continue;
+        std::vector<Expr> roots{list[n].value};
+        if (list[n].reduction && list[n].reduction->condition)
+            roots.push_back(list[n].reduction->condition);
+        roots.insert(roots.end(), list[n].at.begin(), list[n].at.end());
+        std::set<TensorId> read;
+        bool is_guarded_by_checks = writes_numbers;
+        for (Expr root : roots) {
+            is_guarded_by_checks |= reads_at_data(root);
+            for (TensorId id : tensors_read(root)) read.insert(id);
+        }
+        std::size_t to = n;
+        while (to > 0 && !read.contains(list[to - 1].target) &&
+               !(is_guarded_by_checks && own.contains(list[to - 1].target)))
+            --to;
+        std::rotate(list.begin() + std::ptrdiff_t(to), list.begin() + std::ptrdiff_t(n),
+                    list.begin() + std::ptrdiff_t(n) + 1);
+    }
+    // Checks are told of in the order in which they fail.
+    std::vector<BoundCheck> ordered;
+    for (const BoundEquation& equation : list)
+        for (BoundCheck& check : bound_.checks)
+            if (check.verdict == equation.target) ordered.push_back(std::move(check));
+    bound_.checks = std::move(ordered);
+}
+
+}  // namespace ricci

@@ -1,0 +1,213 @@
+// grad/pieces.cpp – relations whose subscripts are affine or data, from those that are modified
+#include "grad/pieces.h"
+
+#include <optional>
+#include <utility>
+
+#include "dsl/extent.h"
+#include "dsl/subscript.h"
+
+namespace ricci::grad {
+
+namespace {
+
+class Pieces {
+  public:
+    Pieces(Program& program, const Extents& extents)
+        : program_(program), context_(*program.context), extents_(extents) {}
+
+    std::vector<Relation> of(const Relation& relation) {
+        std::vector<Relation> pieces{relation};
+        for (std::size_t d = 0; d < relation.at.size(); ++d) {
+            std::vector<Relation> next;
+            for (const Relation& piece : pieces) {
+                std::vector<Relation> parts = in_dimension(piece, d);
+                next.insert(next.end(), parts.begin(), parts.end());
+            }
+            pieces = std::move(next);
+        }
+        return pieces;
+    }
+
+  private:
+    /// Where a subscript lies: its least and its greatest value.
+    struct Bounds {
+        Expr low, high;
+    };
+
+    std::vector<Relation> in_dimension(Relation relation, std::size_t d) {
+        const Expr subscript = relation.at[d];
+        const auto* modified = std::get_if<Modified>(&subscript->term);
+        const Expr e = modified != nullptr ? modified->at : subscript;
+        const bool is_data = reads_data(program_, e);
+        if (modified == nullptr) {
+            if (is_data) relation.at[d] = with_wide_data(program_, e);
+            return {relation};
+        }
+        const Expr extent = extents_.preferred(program_.at(relation.array).shape[d]);
+        const std::optional<Bounds> bounds = is_data ? std::nullopt : bounds_of(e);
+        const bool is_simple =
+            modified->outside == Outside::pad || extents_.is_inside(program_, e, extent);
+        if (!is_data && is_simple) {
+            relation.at[d] = e;
+            return {relation};
+        }
+        const bool is_clamped = modified->outside == Outside::clamp;
+        if (is_data || (!bounds && !is_clamped)) {
+            relation.at[d] = place(modified->outside, with_wide_data(program_, e), extent);
+            return {relation};
+        }
+        if (is_clamped) return clamped(relation, d, e, extent);
+        if (modified->outside == Outside::wrap) return {wrapped(relation, d, e, *bounds, extent)};
+        return reflected(relation, d, e, *bounds, extent);
+    }
+
+    /// The element that data finds, as index arithmetic.
+    Expr place(Outside outside, Expr e, Expr extent) {
+        const Expr last = integer_difference(context_, extent, context_.integer(1));
+        switch (outside) {
+            case Outside::pad:     return e;
+            case Outside::clamp:   return context_.apply(Op::clamp, {e, context_.integer(0), last});
+            case Outside::wrap:    return context_.apply(Op::mod, {e, at_least_one(extent)});
+            case Outside::reflect: break;
+        }
+        const Expr folded = context_.sub(context_.apply(Op::mod, {e, period(extent)}), last);
+        return context_.sub(last, context_.apply(Op::abs, {folded}));
+    }
+    Expr at_least_one(Expr extent) { return larger(context_, extent, context_.integer(1)); }
+    /// Of the mirrored array, which has one element more than half of it on each side.
+    Expr period(Expr extent) {
+        const Expr twice = integer_scale(context_, extent, 2);
+        return at_least_one(integer_difference(context_, twice, context_.integer(2)));
+    }
+
+    static void restrict(Context& context, Relation& relation, Op op, Expr a, Expr b) {
+        relation.condition = context.logical_and(relation.condition, context.apply(op, {a, b}));
+    }
+
+    std::vector<Relation> clamped(const Relation& relation, std::size_t d, Expr e, Expr extent) {
+        const Expr zero = context_.integer(0);
+        const Expr last = integer_difference(context_, extent, context_.integer(1));
+        std::vector<Relation> pieces{relation};
+        pieces[0].at[d] = e;
+        if (!extents_.is_never_negative(program_, e)) {
+            Relation below = relation;
+            below.at[d] = zero;
+            restrict(context_, below, Op::lt, e, zero);
+            pieces.push_back(std::move(below));
+        }
+        if (!extents_.is_never_negative(program_, integer_difference(context_, last, e))) {
+            Relation beyond = relation;
+            beyond.at[d] = last;
+            restrict(context_, beyond, Op::ge, e, extent);
+            pieces.push_back(std::move(beyond));
+        }
+        return pieces;
+    }
+
+    /// `e = t + step*m`: the relation with one index more.
+    Relation wrapped(Relation relation, std::size_t d, Expr e, const Bounds& bounds, Expr extent) {
+        relation.at[d] =
+            integer_difference(context_, e, multiple(relation, bounds, at_least_one(extent)));
+        return relation;
+    }
+
+    /// `e = t + P*m` and, but for the two ends, `e = P*m - t`.
+    std::vector<Relation> reflected(const Relation& relation, std::size_t d, Expr e,
+                                    const Bounds& bounds, Expr extent) {
+        Relation same = relation;
+        same.at[d] = integer_difference(context_, e, multiple(same, bounds, period(extent)));
+        Relation mirrored = relation;
+        // Between the ends: one period more than the bounds of e itself have.
+        const Bounds wider{bounds.low, integer_sum(context_, bounds.high, period(extent))};
+        mirrored.at[d] = integer_difference(context_, multiple(mirrored, wider, period(extent)), e);
+        const Expr last = integer_difference(context_, extent, context_.integer(1));
+        restrict(context_, mirrored, Op::gt, mirrored.at[d], context_.integer(0));
+        restrict(context_, mirrored, Op::lt, mirrored.at[d], last);
+        return {same, mirrored};
+    }
+
+    /// `step*m` with a new index m, over the multiples at or below what lies in the bounds.
+    Expr multiple(Relation& relation, const Bounds& bounds, Expr step) {
+        const Expr first = floor_quotient(context_, bounds.low, step);
+        const Expr last = floor_quotient(context_, bounds.high, step);
+        const IndexId m =
+            program_.add(Index{.name = "m",
+                               .lower = first,
+                               .upper = integer_sum(context_, last, context_.integer(1)),
+                               .is_explicit = false});
+        relation.indices.push_back(m);
+        relation.reduced += 1;
+        return integer_product(context_, step, context_.index(m));
+    }
+
+    /// Nothing for what is no sum of multiples of indices.
+    std::optional<Bounds> bounds_of(Expr e) {
+        const auto form = linear_form(e);
+        if (!form) return std::nullopt;
+        Bounds total{context_.integer(form->constant), context_.integer(form->constant)};
+        for (const LinearForm::Part& part : form->parts) {
+            auto atom = bounds_of_atom(part.atom);
+            if (!atom) return std::nullopt;
+            if (part.coefficient < 0) std::swap(atom->low, atom->high);
+            const auto scaled = [&](Expr x) {
+                return integer_scale(context_, x, part.coefficient);
+            };
+            total.low = integer_sum(context_, total.low, scaled(atom->low));
+            total.high = integer_sum(context_, total.high, scaled(atom->high));
+        }
+        return total;
+    }
+    std::optional<Bounds> bounds_of_atom(Expr atom) {
+        const std::vector<IndexId> indices = free_indices(atom);
+        if (indices.empty()) return Bounds{atom, atom};
+        if (const auto* value = std::get_if<IndexValue>(&atom->term)) {
+            const Index& index = program_.at(value->index);
+            return Bounds{index.lower,
+                          integer_difference(context_, index.upper, context_.integer(1))};
+        }
+        if (is_apply(atom, Op::floordiv)) {
+            const auto& args = std::get<Apply>(atom->term).args;
+            const auto inner = bounds_of(args[0]);
+            if (!inner || !free_indices(args[1]).empty()) return std::nullopt;
+            return Bounds{floor_quotient(context_, inner->low, args[1]),
+                          floor_quotient(context_, inner->high, args[1])};
+        }
+        if (is_apply(atom, Op::mul)) return bounds_of_product(atom);
+        return std::nullopt;
+    }
+    /// A constant factor of unknown sign times an index.
+    std::optional<Bounds> bounds_of_product(Expr product) {
+        std::vector<Expr> constants;
+        std::optional<Bounds> varying;
+        for (const Expr factor : std::get<Apply>(product->term).args) {
+            if (free_indices(factor).empty()) {
+                constants.push_back(factor);
+            } else if (varying) {
+                return std::nullopt;
+            } else {
+                varying = bounds_of(factor);
+                if (!varying) return std::nullopt;
+            }
+        }
+        const Expr constant =
+            constants.size() == 1 ? constants.front() : context_.apply(Op::mul, constants);
+        const Expr a = integer_product(context_, constant, varying->low);
+        const Expr b = integer_product(context_, constant, varying->high);
+        if (std::holds_alternative<Size>(constant->term)) return Bounds{a, b};
+        return Bounds{smaller(context_, a, b), larger(context_, a, b)};
+    }
+
+    Program& program_;
+    Context& context_;
+    const Extents& extents_;
+};
+
+}  // namespace
+
+std::vector<Relation> without_modifiers(Program& program, const Extents& extents,
+                                        const Relation& relation) {
+    return Pieces(program, extents).of(relation);
+}
+
+}  // namespace ricci::grad
