@@ -118,7 +118,8 @@ class Canonicaliser {
 void Canonicaliser::add(Equation equation) {
     span_ = equation.span;
     unify_operator(equation);
-    equation.value = expand_derived_reducers(program_, equation.value, equation.span);
+    equation.value =
+        expand_derived_reducers(program_, equation.value, equation.indices, equation.span);
     const Scope scope{equation.indices, {}};
     if (const auto* root = std::get_if<Reduce>(&equation.value->term)) {
         const Reduce reduce = with_lifted_operands(*root, scope);

@@ -29,7 +29,7 @@ Expr Transplant::rebuilt(Expr e) {
             for (IndexId& index : reduce.indices) index = indices_(index);
             return reduce;
         },
-        [&](const Cast& t) -> Term { return Cast{done_.at(t.a)}; });
+        [&](const Cast& t) -> Term { return Cast{done_.at(t.a), t.wraps}; });
     return to_.intern(std::move(term), e->dtype);
 }
 

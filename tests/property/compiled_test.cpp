@@ -91,6 +91,20 @@ TEST_CASE("compiled programs agree with the reference") {
     CHECK(total.compared > 10 * total.skipped);
 }
 
+TEST_CASE("compiled programs of all types agree with the reference") {
+    Comparison total;
+    for_each_program(
+        program_count(),
+        [&](const RandomProgram& random, const Program& program) {
+            const Comparison comparison = compiled(program, random.signature, random.seed);
+            if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
+            total += comparison;
+        },
+        RandomTypes::all);
+    MESSAGE(summary(total));
+    CHECK(total.compared > 3 * total.skipped);
+}
+
 TEST_CASE("compiled gradients agree with the reference") {
     Comparison total;
     for_each_program(program_count() / 3, [&](const RandomProgram& random, const Program& program) {

@@ -39,13 +39,15 @@ std::size_t program_count() {
 }
 
 void for_each_program(std::size_t count,
-                      const std::function<void(const RandomProgram&, const Program&)>& check) {
+                      const std::function<void(const RandomProgram&, const Program&)>& check,
+                      RandomTypes types) {
+    const std::size_t most_refused = types == RandomTypes::all ? count : count / 10 + 5;
     std::size_t refused = 0;
     for (std::uint64_t seed = 0; seed < count + refused; ++seed) {
-        const RandomProgram random = random_program(seed);
+        const RandomProgram random = random_program(seed, types);
         const auto program = accepted(random);
         if (!program) {
-            REQUIRE(++refused <= count / 10 + 5);
+            REQUIRE(++refused <= most_refused);
             continue;
         }
         try {

@@ -27,6 +27,10 @@ constexpr std::array index_names = {"i", "j", "k", "l", "m", "n", "o", "p", "q",
 
 constexpr std::int64_t offset_value = 2;
 
+constexpr std::array all_types = {DType::boolean, DType::i8,  DType::i16, DType::i32, DType::i64,
+                                  DType::u8,      DType::u16, DType::u32, DType::u64, DType::f16,
+                                  DType::bf16,    DType::f32, DType::f64};
+
 struct Symbol {
     std::string name;
     std::int64_t lower = 0;
@@ -51,13 +55,17 @@ struct Subscript {
 
 class Generator {
   public:
-    explicit Generator(std::uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15ULL + 1) {
+    Generator(std::uint64_t seed, RandomTypes types) : engine_(seed * 0x9e3779b97f4a7c15ULL + 1) {
         program_.seed = seed;
         program_.is_large = seed % large_every == large_every - 1;
         const std::int64_t style = below(4);
         types_ = style < 2    ? std::vector{DType::f32}
                  : style == 2 ? std::vector{DType::f64}
                               : std::vector{DType::f32, DType::f64};
+        if (types == RandomTypes::floating) return;
+        types_.clear();
+        for (std::int64_t n = style == 0 ? 1 : style; n > 0; --n)
+            types_.push_back(all_types[static_cast<std::size_t>(below(std::ssize(all_types)))]);
     }
 
     RandomProgram run() {
@@ -432,7 +440,9 @@ std::string Generator::literal() {
 
 }  // namespace
 
-RandomProgram random_program(std::uint64_t seed) { return Generator(seed).run(); }
+RandomProgram random_program(std::uint64_t seed, RandomTypes types) {
+    return Generator(seed, types).run();
+}
 
 std::string str(const RandomProgram& program) {
     std::string text = format("seed {}\n{}\n", program.seed, program.text);

@@ -17,9 +17,17 @@ struct RandomProgram {
     Signature signature;
 };
 
+/// The types of a program's arrays.
+enum class RandomTypes : std::uint8_t {
+    floating,  ///< f32, f64 or both
+    all,       ///< one, two or three of all
+};
+
 /// Draws a program. Most are valid; the few that are not are refused with an error by the checks of
-/// the language, which is for the caller to look at: draw another one.
-[[nodiscard]] RandomProgram random_program(std::uint64_t seed);
+/// the language, which is for the caller to look at: draw another one. Of all types more are
+/// refused: u64 with a signed integer, a floating value for an array of integers.
+[[nodiscard]] RandomProgram random_program(std::uint64_t seed,
+                                           RandomTypes types = RandomTypes::floating);
 
 /// Everything needed to look at a failure: seed, text, shapes.
 [[nodiscard]] std::string str(const RandomProgram& program);
