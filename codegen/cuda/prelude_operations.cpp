@@ -13,6 +13,35 @@ std::string_view operations() {
     return R"prelude(
 // Operations of the language. NaN and infinities are honoured, integers wrap.
 
+// The float next to the value whose last bit is 1 where the value is none: rounded to fewer bits it
+// is as the value rounded once.
+RC_INLINE float rc_odd(double x) {
+    const float nearest = float(x);
+    const unsigned bits = rc_bits(nearest);
+    if (x != x || double(nearest) == x || (bits & 1U) != 0) return nearest;
+    return rc_float(fabs(double(nearest)) > fabs(x) ? bits - 1 : bits + 1);
+}
+RC_INLINE unsigned short rc_bf16_bits(float x) {
+    const unsigned bits = rc_bits(x);
+    if (x != x) return (unsigned short)((bits >> 16) | 0x40U);
+    return (unsigned short)((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+// Elements of arrays; arithmetic is that of float.
+struct rc_f16 {
+    unsigned short bits;
+    rc_f16() = default;
+    RC_MEMBER explicit rc_f16(float x) : bits(rc_f16_bits(x)) {}
+    RC_MEMBER explicit rc_f16(double x) : bits(rc_f16_bits(rc_odd(x))) {}
+    RC_MEMBER operator float() const { return rc_f16_value(bits); }
+};
+struct rc_bf16 {
+    unsigned short bits;
+    rc_bf16() = default;
+    RC_MEMBER explicit rc_bf16(float x) : bits(rc_bf16_bits(x)) {}
+    RC_MEMBER explicit rc_bf16(double x) : bits(rc_bf16_bits(rc_odd(x))) {}
+    RC_MEMBER operator float() const { return rc_float(unsigned(bits) << 16); }
+};
+
 template <class T> struct rc_limits;
 #define RC_LIMITS(T, U, LOW, HIGH)              \
     template <> struct rc_limits<T> {           \
@@ -48,10 +77,20 @@ template <class T> RC_INLINE T rc_neg(T a) {
     using U = typename rc_limits<T>::bits;
     return T(U(0) - U(a));
 }
-// Both rounded down; by zero both are 0.
+// Both rounded down; of integers by zero both are 0. Of reals the floor of the exact quotient: that
+// of the rounded one may be one too large. What an fma leaves of a has the right sign, or is NaN
+// where there is no such quotient; beyond `whole` every number is whole.
 template <class T> RC_INLINE T rc_floordiv(T a, T b) {
     if constexpr (rc_is_real<T>::value) {
-        return b == T(0) ? T(0) : floor(a / b);
+        constexpr T whole = sizeof(T) == 8 ? T(9007199254740992.0) : T(16777216.0);
+        const T ratio = a / b;
+        const bool is_opposite = (a < T(0)) != (b < T(0));
+        if (fabs(b) == rc_inf<T>() && fabs(a) < rc_inf<T>())
+            return a != T(0) && is_opposite ? T(-1) : ratio;
+        const T quotient = floor(ratio);
+        const T rest = fma(-quotient, b, a);
+        const bool is_above = rest != T(0) && rest == rest && (rest < T(0)) != (b < T(0));
+        return is_above && fabs(ratio) < whole ? quotient - T(1) : quotient;
     } else {
         if (b == T(0)) return T(0);
         if constexpr (rc_limits<T>::has_sign) {
@@ -65,9 +104,8 @@ template <class T> RC_INLINE T rc_floordiv(T a, T b) {
 }
 template <class T> RC_INLINE T rc_mod(T a, T b) {
     if constexpr (rc_is_real<T>::value) {
-        if (b == T(0)) return T(0);
         const T rest = fmod(a, b);
-        return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+        return rest != T(0) && rest == rest && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
     } else {
         if (b == T(0)) return T(0);
         if constexpr (rc_limits<T>::has_sign) {
