@@ -1,6 +1,8 @@
 // base/half.cpp – rounding to sixteen bits and back
 #include "base/half.h"
 
+#include <cmath>
+
 namespace ricci {
 namespace {
 

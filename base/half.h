@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
+#include <concepts>
 #include <cstdint>
 
 namespace ricci {
@@ -13,6 +13,8 @@ class Float16 {
   public:
     Float16() = default;
     explicit Float16(double value) noexcept;
+    template <std::integral T>
+    explicit Float16(T value) noexcept : Float16(static_cast<double>(value)) {}
     static constexpr Float16 from_bits(std::uint16_t bits) noexcept {
         Float16 result;
         result.bits_ = bits;
@@ -21,6 +23,10 @@ class Float16 {
     [[nodiscard]] constexpr std::uint16_t bits() const noexcept { return bits_; }
     explicit operator float() const noexcept;
     explicit operator double() const noexcept { return static_cast<double>(float{*this}); }
+    template <std::integral T>
+    explicit operator T() const noexcept {
+        return static_cast<T>(float{*this});
+    }
     /// Of values: zeros are equal, NaN is not.
     bool operator==(Float16 other) const noexcept { return float{*this} == float{other}; }
 
@@ -33,6 +39,8 @@ class BFloat16 {
   public:
     BFloat16() = default;
     explicit BFloat16(double value) noexcept;
+    template <std::integral T>
+    explicit BFloat16(T value) noexcept : BFloat16(static_cast<double>(value)) {}
     static constexpr BFloat16 from_bits(std::uint16_t bits) noexcept {
         BFloat16 result;
         result.bits_ = bits;
@@ -43,6 +51,10 @@ class BFloat16 {
         return std::bit_cast<float>(std::uint32_t{bits_} << 16U);
     }
     explicit operator double() const noexcept { return static_cast<double>(float{*this}); }
+    template <std::integral T>
+    explicit operator T() const noexcept {
+        return static_cast<T>(float{*this});
+    }
     bool operator==(BFloat16 other) const noexcept { return float{*this} == float{other}; }
 
   private:

@@ -224,7 +224,7 @@ class Finder {
             return memo->second;
         Value result;
         if (const auto* convert = std::get_if<Convert>(&value->term)) {
-            result = make_convert(regroup(convert->a), value->dtype);
+            result = make_convert(regroup(convert->a), value->dtype, convert->wraps);
         } else {
             const auto& operate = std::get<Operate>(value->term);
             std::vector<Value> args = operate.args;

@@ -100,7 +100,7 @@ class Grouper {
         group.value = equation.value;
         group.result = context().access(equation.target, equation.at, dtype);
         write.reduction.reset();
-        write.value = group.result;
+        write.value = converted(group.result, program_.at(equation.target).dtype);
         return group;
     }
 
@@ -241,8 +241,7 @@ class Grouper {
                 at_point[std::uint32_t(*subscript.index)] =
                     shifted(access->at[d], -subscript.offset);
             }
-            const Expr value = with_indices(equation.value, at_point);
-            return converted(value, program_.at(equation.target).dtype);
+            return with_indices(equation.value, at_point);
         };
         rewrite_terms(reader, step);
     }
@@ -259,7 +258,8 @@ class Grouper {
         const Expr by = context().literal(Number(offset), DType::i64);
         return context().apply(Op::add, {e, by}, DType::i64);
     }
-    Expr converted(Expr e, DType dtype) { return e->dtype == dtype ? e : context().cast(e, dtype); }
+    /// As stored in an array of that type.
+    Expr converted(Expr e, DType dtype) { return context().cast(e, dtype, true); }
 
     template <class Step>
     void rewrite_terms(Group& group, const Step& step) {
@@ -320,7 +320,7 @@ class Grouper {
                 if (std::get<Access>(e->term).tensor != write.target) continue;
                 if (!match_points(std::get<Access>(e->term).at, write.at, renamed))
                     return std::nullopt;
-                values[e] = converted(write.value, program_.at(write.target).dtype);
+                values[e] = write.value;
             }
         }
         if (renamed.size() != equation.indices.size()) return std::nullopt;

@@ -308,13 +308,23 @@ ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order)
 
 std::int64_t lanes(const Kernel& kernel, const Target& target) {
     std::size_t widest = 0;
+    std::size_t widest_integer = 0;
     const auto consider = [&](DType dtype) {
-        if (is_floating(dtype)) widest = std::max(widest, size_bytes(dtype));
+        std::size_t& side = is_floating(dtype) ? widest : widest_integer;
+        side = std::max(side, size_bytes(dtype));
     };
+    for (const Store& write : kernel.writes) consider(write.value->dtype);
     std::vector<Value> values = written_values(kernel);
     values.push_back(kernel.body);
-    for_each_node(values, [&](const Value& value) { consider(value->dtype); });
+    for_each_node(values, [&](const Value& value) {
+        const bool is_number = std::holds_alternative<VarValue>(value->term) ||
+                               std::holds_alternative<Constant>(value->term);
+        if (!is_number) consider(value->dtype);
+    });
+    // Beside floating values integers are conditions and positions: these take several registers.
+    if (widest == 0) widest = widest_integer;
     if (widest == 0) widest = 8;
+    if (kernel.is_arg_reduction()) widest = std::max<std::size_t>(widest, 4);
     return std::max<std::int64_t>(1, target.vector_bytes / std::int64_t(widest));
 }
 

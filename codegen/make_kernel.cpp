@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t max_depth = 1000;
 
 void require_supported(DType dtype) {
-    if (dtype != DType::f16 && dtype != DType::bf16 && !is_complex(dtype)) return;
+    if (!is_complex(dtype)) return;
     throw Error({.kind = ErrorKind::type,
                  .message = format("`{}` is not supported yet by compiled code", name(dtype)),
                  .hint = "use f32 or f64"});
@@ -85,7 +85,7 @@ class KernelMaker {
         const BufferId buffer = kernel_.argument(plan_, places_.at(position(write.target)), true);
         kernel_.writes.push_back({.buffer = buffer,
                                   .at = address(write.at, target.strides),
-                                  .value = make_convert(value(write.value), target.dtype),
+                                  .value = make_convert(value(write.value), target.dtype, true),
                                   .combine = combining(write.op)});
         add_collisions(write);
     }
@@ -151,7 +151,9 @@ class KernelMaker {
             },
             [&](const Access& access) { return load(access); },
             [&](const Apply& apply) { return operation(apply, e->dtype); },
-            [&](const Cast& cast) { return make_convert(values_.at(cast.a), e->dtype); },
+            [&](const Cast& cast) {
+                return make_convert(values_.at(cast.a), e->dtype, cast.wraps);
+            },
             [&](const Size&) -> Value { RICCI_ASSERT(false, "a size in a bound term"); },
             [&](const Reduce&) -> Value { RICCI_ASSERT(false, "a reduction inside a term"); },
             [&](const Modified&) -> Value { RICCI_ASSERT(false, "a modified subscript"); });

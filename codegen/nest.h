@@ -107,8 +107,11 @@ struct Operate {
     Op op;
     std::vector<Value> args;
 };
+/// The operand in the node's type. An integer that the type cannot hold becomes its nearest end,
+/// or, when it `wraps`, keeps its low bits.
 struct Convert {
     Value a;
+    bool wraps = false;
 };
 /// A let-bound value, by number (see Let).
 struct LetValue {

@@ -43,9 +43,10 @@ Value make_load(const Nest& nest, BufferId buffer, Address at) {
 Value make_operation(Op op, std::vector<Value> args, DType dtype) {
     return make_value(Operate{op, std::move(args)}, dtype);
 }
-Value make_convert(Value a, DType dtype) {
+Value make_convert(Value a, DType dtype, bool wraps) {
     if (a->dtype == dtype) return a;
-    return make_value(Convert{std::move(a)}, dtype);
+    const bool loses = is_integer(a->dtype) && promote(a->dtype, dtype) != dtype;
+    return make_value(Convert{std::move(a), wraps && loses}, dtype);
 }
 Value make_let_value(std::uint32_t number, DType dtype) {
     return make_value(LetValue{number}, dtype);
@@ -197,7 +198,7 @@ Value Substitution::operator()(const Value& value) {
             return make_value(Load{load.buffer, (*this)(load.at)}, value->dtype);
         },
         [&](const Convert& convert) {
-            return make_value(Convert{(*this)(convert.a)}, value->dtype);
+            return make_value(Convert{(*this)(convert.a), convert.wraps}, value->dtype);
         },
         [&](const Operate& operate) {
             std::vector<Value> args;

@@ -29,7 +29,7 @@ namespace ricci::codegen {
 [[nodiscard]] Value make_load(const Nest& nest, BufferId buffer, Address at);
 [[nodiscard]] Value make_operation(Op op, std::vector<Value> args, DType dtype);
 /// The value itself when it already has the type.
-[[nodiscard]] Value make_convert(Value a, DType dtype);
+[[nodiscard]] Value make_convert(Value a, DType dtype, bool wraps = false);
 [[nodiscard]] Value make_let_value(std::uint32_t number, DType dtype);
 /// The operands of a value: arguments, the computed part of an address, what is converted.
 [[nodiscard]] std::vector<Value> operands(const Value& value);

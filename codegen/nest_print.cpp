@@ -87,7 +87,8 @@ class Printer {
             [&](const Load& load) { return place(load.buffer, load.at); },
             [&](const Operate& operate) { return operation(operate); },
             [&](const Convert& convert) {
-                return format("{}({})", ricci::name(value->dtype), this->value(convert.a));
+                return format("{}{}({})", ricci::name(value->dtype), convert.wraps ? "_bits" : "",
+                              this->value(convert.a));
             },
             [&](const LetValue& let) { return format("%{}", let.number); });
     }

@@ -17,7 +17,9 @@ Value renamed_value(const Value& value, const std::vector<BufferId>& renamed) {
     return match(
         value->term, [&](const Constant&) { return value; }, [&](const VarValue&) { return value; },
         [&](const LetValue&) { return value; },
-        [&](const Convert& convert) { return make_value(Convert{again(convert.a)}, value->dtype); },
+        [&](const Convert& convert) {
+            return make_value(Convert{again(convert.a), convert.wraps}, value->dtype);
+        },
         [&](const Operate& operate) {
             std::vector<Value> args;
             for (const Value& arg : operate.args) args.push_back(again(arg));

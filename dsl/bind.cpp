@@ -143,6 +143,8 @@ class Binder {
         std::vector<IndexId> domain = equation.indices;
         Expr value = equation.value;
         Expr condition;
+        Integers integers = Integers::promoted;
+        typing_.set_place(equation.span);
         if (const auto* reduce = std::get_if<Reduce>(&value->term)) {
             result.reduction = Reduction{.reducer = reduce->reducer,
                                          .indices = reduce->indices,
@@ -153,13 +155,15 @@ class Binder {
             if (reduce->condition) {
                 condition =
                     lowering_.term(numbers(with_structural_scalars(reduce->condition)), Expr());
-                result.reduction->condition = typing_.truth(typing_.type(condition).term);
+                result.reduction->condition =
+                    typing_.truth(typing_.type(condition, Integers::subscripts).term);
             }
             value = reduce->body;
+            if (reduce->reducer == Reducer::sum || reduce->reducer == Reducer::prod)
+                integers = Integers::wide;
         }
-        const Typing::Typed body = typing_.type(lowering_.term(numbers(value), condition));
-        result.value = body.term;
-        bind_target(equation, body, result);
+        const Expr lowered = lowering_.term(numbers(value), condition);
+        bind_target(equation, typing_.type(lowered, integers), result);
         check_gathers(equation, domain);
         bind_place(equation, result);
         check_reads(result, domain);
@@ -176,11 +180,12 @@ class Binder {
         for (Expr subscript : equation.at) at.push_back(sizes_.subscript_with_numbers(subscript));
         const AccessLowering::Target target = lowering_.target(equation.target, at);
         for (Expr subscript : target.at)
-            result.at.push_back(typing_.convert(typing_.type(subscript).term, DType::i64));
+            result.at.push_back(
+                typing_.convert(typing_.type(subscript, Integers::subscripts).term, DType::i64));
         check_gathers(equation, equation.indices);
         if (!target.inside) return;
         RICCI_ASSERT(!result.reduction, "what is added to a padded target is no reduction");
-        const Expr inside = typing_.truth(typing_.type(target.inside).term);
+        const Expr inside = typing_.truth(typing_.type(target.inside, Integers::subscripts).term);
         const DType dtype = result.value->dtype;
         result.value = context_.apply(
             Op::select, {inside, result.value, neutral(context_, result.op, dtype)}, dtype);
@@ -246,18 +251,9 @@ class Binder {
         });
     }
 
-    void bind_target(const Equation& equation, const Typing::Typed& body, BoundEquation& result) {
+    void bind_target(const Equation& equation, Typing::Typed value, BoundEquation& result) {
         const Tensor& tensor = program_.at(equation.target);
-        DType dtype = body.term->dtype;
-        bool is_weak = body.is_weak && tensor.role == Role::temporary;
-        if (result.reduction) {
-            Reduction& reduction = *result.reduction;
-            const bool by_place =
-                reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
-            reduction.accumulator = accumulator_type(reduction.reducer, dtype);
-            result.value = typing_.convert(result.value, reduction.accumulator);
-            dtype = by_place ? DType::i64 : reduction.accumulator;
-        }
+        if (result.reduction) reduce(value, result);
         BoundTensor& bound = bound_.tensors[position(equation.target)];
         bound.name = tensor.name;
         bound.role = tensor.role;
@@ -266,28 +262,69 @@ class Binder {
         (void)element_count(bound.shape);
         bound.strides = equation.previous ? bound_.at(*equation.previous).strides
                                           : row_major_strides(bound.shape);
-        if (tensor.dtype_of) {
-            const DType wanted = bound_.at(*tensor.dtype_of).dtype;
-            const DType of = wanted == DType::none ? dtype : wanted;
-            check_storable(tensor.name, dtype, of);
-            dtype = of;
-            is_weak = false;
+        if (const DType dtype = prescribed_type(equation, tensor, value.type);
+            dtype != DType::none) {
+            const bool adds = equation.op == Assign::add || equation.op == Assign::mul;
+            const bool adds_truths = value.type == DType::boolean && adds;
+            check_storable(equation, tensor.name, adds_truths ? DType::i64 : value.type, dtype);
+            bound.dtype = dtype;
+        } else if (tensor.role == Role::temporary) {
+            bound.dtype = computed_in(value.type, Integers::promoted);
+            if (bound.dtype != value.type) bound.counts_as = value.type;
+            bound.is_weak = value.is_weak && !tensor.dtype_of;
+        } else {
+            bound.dtype = value.type;
         }
-        bound.dtype = dtype;
-        bound.is_weak = is_weak;
+        if (!result.reduction)
+            result.value = typing_.stored(value, bound.dtype, equation.op == Assign::add);
     }
 
-    void check_storable(const std::string& name, DType value, DType target) const {
-        const bool real_target = !is_complex(target);
-        const bool loses = (is_complex(value) && real_target) ||
-                           (is_floating(value) && !is_floating(target) && real_target);
-        if (!loses) return;
+    /// The type that the target has whatever its value, or none: an updated array's own, for a
+    /// gradient its argument's. That of a number given by the caller is floating like its value.
+    [[nodiscard]] DType prescribed_type(const Equation& equation, const Tensor& tensor,
+                                        DType value) const {
+        if (!tensor.dtype_of) return DType::none;
+        const BoundTensor& of = bound_.at(*tensor.dtype_of);
+        if (of.is_weak && !equation.previous)
+            return is_integer(value) || value == DType::boolean ? DType::f64 : DType::none;
+        const bool is_gradient = !equation.previous && of.role != Role::target;
+        if (is_gradient && (is_integer(of.dtype) || of.dtype == DType::boolean))
+            throw Error({.kind = ErrorKind::gradient,
+                         .message = format("the argument `{}` has type {}, which has no gradient",
+                                           of.name, ricci::name(of.dtype)),
+                         .source = program_.source,
+                         .labels = {},
+                         .hint = "convert it to f32 or f64"});
+        return of.dtype;
+    }
+
+    /// Makes the value that of a reduction.
+    void reduce(Typing::Typed& value, BoundEquation& result) {
+        Reduction& reduction = *result.reduction;
+        const bool by_place =
+            reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
+        const DType type = result_type(reduction.reducer, value.type);
+        reduction.accumulator = computed_in(by_place ? value.type : type, Integers::promoted);
+        result.value = typing_.convert(value.term, reduction.accumulator);
+        value.type = type;
+        value.is_weak = value.is_weak && !by_place;
+    }
+
+    /// A value of a higher kind (bool, integer, floating, complex) is not stored in a lower one.
+    void check_storable(const Equation& equation, const std::string& name, DType value,
+                        DType target) const {
+        const auto kind = [](DType dtype) {
+            return is_complex(dtype) ? 3 : is_floating(dtype) ? 2 : int{is_integer(dtype)};
+        };
+        if (kind(value) <= kind(target)) return;
         throw Error({.kind = ErrorKind::type,
                      .message = format("`{}` has the type {} and cannot take {} values", name,
                                        ricci::name(target), ricci::name(value)),
                      .source = program_.source,
-                     .labels = {},
-                     .hint = format("convert the value: `{}(…)`", ricci::name(target))});
+                     .labels = {{equation.span, ""}},
+                     .hint = is_complex(value)
+                                 ? "store a real part: `real(…)`, `abs(…)`"
+                                 : format("convert the value: `{}(…)`", ricci::name(target))});
     }
 
     /// Every read is proved in bounds again, whatever made the equation.

@@ -36,6 +36,13 @@ struct BoundTensor {
     bool is_weak = false;
     std::optional<TensorId> previous;  ///< the version whose storage this one continues
     bool is_partial = false;           ///< elements that its equation does not name are never read
+    /// What its elements count as in promotion, where that is not `dtype`: a temporary of half
+    /// precision is stored as f32.
+    DType counts_as = DType::none;
+
+    [[nodiscard]] DType type() const noexcept {
+        return counts_as == DType::none ? dtype : counts_as;
+    }
 };
 
 /// A half-open range, present values.
@@ -51,11 +58,12 @@ struct Reduction {
     Reducer reducer = Reducer::sum;  ///< sum, prod, max, min, argmax or argmin
     std::vector<IndexId> indices;
     Expr condition;                   ///< empty: none
-    DType accumulator = DType::none;  ///< the type it is accumulated in
+    DType accumulator = DType::none;  ///< the type it is accumulated in: that of `value`
 };
 
-/// One canonical equation: for all free points, `target[at] op= reduce(value)` (or `value` itself),
-/// converted to the target's type. Terms are typed: every node has a dtype and operands of an
+/// One canonical equation: for all free points, `target[at] op= reduce(value)` (or `value` itself).
+/// `value` has the target's type; what a reduction gives is converted to it, integers keeping their
+/// low bits. Terms are typed: every node has a dtype and operands of an
 /// arithmetic operation have the node's own type (conversions are Cast nodes; operands of
 /// comparisons have one common type; `select` has a bool condition; integer literals, sizes and
 /// index values are i64, converted where floating). No Size and no Reduce is left. Subscripts are

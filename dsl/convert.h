@@ -87,6 +87,7 @@ class Converter {
     [[noreturn]] void unknown_function(const ast::Call& c) const;
     void refuse_in_def(const std::string& what, Span span) const;
     [[noreturn]] void wrong_arity(const ast::Call& c, std::string wanted) const;
+    std::vector<ast::ExprPtr> in_order(const ast::Call& c, const OpInfo* row) const;
 
     Program& program_;
     Context& context_;

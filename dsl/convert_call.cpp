@@ -1,4 +1,6 @@
 // dsl/convert_call.cpp – calls in expressions: sizes, conversions, functions
+#include <algorithm>
+
 #include "base/shape.h"
 #include "base/text.h"
 #include "dsl/convert.h"
@@ -43,25 +45,18 @@ Expr Converter::size(const ast::Call& c, Span span) {
 
 Expr Converter::call(const ast::Call& c, Span span) {
     if (c.name == "size") return size(c, span);
-    for (const ast::Argument& argument : c.args)
-        if (!argument.keyword.empty())
-            fail(ErrorKind::syntax,
-                 format("`{}` takes no argument named `{}`", c.name, argument.keyword),
-                 argument.value->span);
+    const OpInfo* row = symbols_.def(c.name) ? nullptr : find_function(c.name);
+    const std::vector<ast::ExprPtr> given = in_order(c, row);
     if (const ast::Def* def = symbols_.def(c.name)) return inlined(*def, c, span);
     if (const auto dtype = dtype_from_name(c.name)) {
-        if (*dtype != DType::f32 && *dtype != DType::f64 && *dtype != DType::i64 &&
-            *dtype != DType::boolean)
+        if (is_complex(*dtype))
             fail(ErrorKind::type, format("conversion to {} is not supported yet", c.name), span);
         if (c.args.size() != 1) wrong_arity(c, "1 argument");
         return context_.cast(convert(c.args.front().value), *dtype);
     }
-    const OpInfo* row = find_function(c.name);
     if (!row) unknown_function(c);
-    if (row->op == Op::real || row->op == Op::imag || row->op == Op::conj || row->op == Op::angle)
-        fail(ErrorKind::type, format("`{}` of complex numbers is not supported yet", c.name), span);
     std::vector<Expr> args;
-    for (const ast::Argument& argument : c.args) args.push_back(convert(argument.value));
+    for (const ast::ExprPtr& argument : given) args.push_back(convert(argument));
     const auto count = static_cast<int>(args.size());
     if (count < row->min_arity || (row->max_arity >= 0 && count > row->max_arity))
         wrong_arity(c, row->min_arity == row->max_arity
@@ -72,6 +67,41 @@ Expr Converter::call(const ast::Call& c, Span span) {
                            : format("{} to {} arguments", row->min_arity, row->max_arity));
     if (row->op == Op::leaky_relu && count == 1) args.push_back(context_.literal(0.01));
     return context_.apply(row->op, std::move(args));
+}
+
+/// The arguments in the order of the function's parameters: `leaky_relu(x, slope=0.1)`.
+std::vector<ast::ExprPtr> Converter::in_order(const ast::Call& c, const OpInfo* row) const {
+    std::vector<ast::ExprPtr> given;
+    const std::span<const std::string_view> names =
+        row ? parameters(row->op) : std::span<const std::string_view>();
+    std::string named;
+    for (const ast::Argument& argument : c.args) {
+        const Span place = argument.value->span;
+        if (argument.keyword.empty()) {
+            if (!named.empty())
+                fail(ErrorKind::syntax, "an argument without a name follows one with a name", place,
+                     format("write it before `{}=`", named));
+            given.push_back(argument.value);
+            continue;
+        }
+        if (named.empty()) named = argument.keyword;
+        const auto found = std::find(names.begin(), names.end(), argument.keyword);
+        if (found == names.end())
+            fail(ErrorKind::syntax,
+                 format("`{}` takes no argument named `{}`", c.name, argument.keyword), place,
+                 names.empty() ? std::string() : format("its arguments are {}", join(names, ", ")));
+        const auto position = static_cast<std::size_t>(found - names.begin());
+        if (position >= given.size()) given.resize(position + 1);
+        if (given[position])
+            fail(ErrorKind::syntax, format("`{}` is given `{}` twice", c.name, argument.keyword),
+                 place);
+        given[position] = argument.value;
+    }
+    for (std::size_t n = 0; n < given.size(); ++n)
+        if (!given[n])
+            fail(ErrorKind::syntax, format("`{}` is not given `{}`", c.name, names[n]), c.name_span,
+                 format("write `{}({})`", c.name, join(names, ", ")));
+    return given;
 }
 
 void Converter::wrong_arity(const ast::Call& c, std::string wanted) const {

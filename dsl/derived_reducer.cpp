@@ -29,14 +29,15 @@ Expr box_size(const Program& program, const Reduce& reduce) {
     return count;
 }
 
-void require_point(Program& program, const Reduce& reduce, Span span) {
+void require_point(Program& program, const Reduce& reduce, const std::vector<IndexId>& around,
+                   Span span) {
     for (IndexId i : reduce.indices) {
         const Index& index = program.at(i);
         program.requirements.push_back(
             {.kind = Requirement::Kind::not_empty,
              .a = index.lower,
              .b = index.upper,
-             .indices = {},
+             .indices = around,
              .condition = {},
              .otherwise = {
                  .kind = ErrorKind::range,
@@ -48,21 +49,26 @@ void require_point(Program& program, const Reduce& reduce, Span span) {
     }
 }
 
+bool has_no_value_of_nothing(Reducer reducer) {
+    return reducer == Reducer::mean || reducer == Reducer::argmax || reducer == Reducer::argmin;
+}
+
 class Expander {
   public:
-    Expander(Program& program, Span span)
-        : program_(program), context_(*program.context), span_(span) {}
+    Expander(Program& program, const std::vector<IndexId>& around, Span span)
+        : program_(program), context_(*program.context), around_(around), span_(span) {}
 
     Expr operator()(Expr e) {
         const auto* reduce = std::get_if<Reduce>(&e->term);
         if (!reduce) return e;
+        if (has_no_value_of_nothing(reduce->reducer)) require_point_unless_conditional(*reduce, e);
         switch (reduce->reducer) {
             case Reducer::sum:
             case Reducer::prod:
             case Reducer::max:
-            case Reducer::min:       return e;
+            case Reducer::min:
             case Reducer::argmax:
-            case Reducer::argmin:    return require_point_unless_conditional(*reduce), e;
+            case Reducer::argmin:    return e;
             case Reducer::mean:      return mean(*reduce);
             case Reducer::count:     return count(*reduce);
             case Reducer::any:       return extreme_truth(*reduce, Reducer::max);
@@ -78,24 +84,25 @@ class Expander {
         return with_new_indices(program_, Reduce{reducer, reduce.indices, reduce.condition, body});
     }
 
-    void require_point_unless_conditional(const Reduce& reduce) {
-        if (!reduce.condition) require_point(program_, reduce, span_);
+    void require_point_unless_conditional(const Reduce& reduce, Expr e) {
+        if (reduce.condition) return;
+        std::vector<IndexId> around = around_;
+        for (IndexId i : free_indices(e)) around.push_back(i);
+        require_point(program_, reduce, around, span_);
     }
 
     Expr mean(const Reduce& reduce) {
-        require_point_unless_conditional(reduce);
         const Expr points = reduce.condition ? like(reduce, Reducer::sum, context_.integer(1))
                                              : box_size(program_, reduce);
-        return context_.div(like(reduce, Reducer::sum, reduce.body), points);
+        return context_.div(like(reduce, Reducer::sum, floating(reduce.body)), points);
     }
 
+    /// Integers as f64, others as they are: binding drops factors of 1.
+    Expr floating(Expr body) { return context_.mul(context_.literal(1.0), body); }
+
+    /// A count is an i64, never a weak number.
     Expr count(const Reduce& reduce) {
-        const Expr one = context_.integer(1);
-        const bool counts_all = is_literal(reduce.body, 1);
-        return like(reduce, Reducer::sum,
-                    counts_all ? one
-                               : context_.apply(Op::select, {truth(context_, reduce.body), one,
-                                                             context_.integer(0)}));
+        return like(reduce, Reducer::sum, context_.cast(truth(context_, reduce.body), DType::i64));
     }
 
     Expr extreme_truth(const Reduce& reduce, Reducer reducer) {
@@ -107,18 +114,19 @@ class Expander {
     Expr logsumexp(const Reduce& reduce) {
         const Expr largest = like(reduce, Reducer::max, reduce.body);
         const Expr shift = context_.apply(
-            Op::select, {context_.apply(Op::isfinite, {largest}), largest, context_.integer(0)});
+            Op::select, {context_.apply(Op::isfinite, {largest}), largest, context_.literal(0.0)});
         const Expr shifted = context_.apply(Op::exp, {context_.sub(reduce.body, shift)});
         return context_.add(shift, context_.apply(Op::log, {like(reduce, Reducer::sum, shifted)}));
     }
 
     Expr norm(const Reduce& reduce) {
-        const Expr square = context_.apply(Op::abs2, {reduce.body});
+        const Expr square = context_.apply(Op::abs2, {floating(reduce.body)});
         return context_.apply(Op::sqrt, {like(reduce, Reducer::sum, square)});
     }
 
     Program& program_;
     Context& context_;
+    const std::vector<IndexId>& around_;
     Span span_;
 };
 
@@ -142,8 +150,9 @@ Expr with_new_indices(Program& program, const Reduce& reduce) {
                           now(reduce.body));
 }
 
-Expr expand_derived_reducers(Program& program, Expr e, Span span) {
-    Expander expander(program, span);
+Expr expand_derived_reducers(Program& program, Expr e, const std::vector<IndexId>& around,
+                             Span span) {
+    Expander expander(program, around, span);
     return rewrite(*program.context, e, [&](Expr node) { return expander(node); });
 }
 

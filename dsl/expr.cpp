@@ -61,7 +61,10 @@ std::uint64_t hash_of(const Term& term, DType dtype) {
             mix(hash, id_of(t.condition));
             mix(hash, id_of(t.body));
         },
-        [&](const Cast& t) { mix(hash, id_of(t.a)); },
+        [&](const Cast& t) {
+            mix(hash, id_of(t.a));
+            mix(hash, t.wraps ? 1 : 0);
+        },
         [&](const Modified& t) {
             mix(hash, static_cast<std::uint64_t>(t.outside));
             for (Expr e : {t.at, t.low, t.high, t.value}) mix(hash, id_of(e));
@@ -91,7 +94,10 @@ bool same(const Term& a, const Term& b) {
             return t.reducer == u.reducer && t.indices == u.indices && t.condition == u.condition &&
                    t.body == u.body;
         },
-        [&](const Cast& t) { return t.a == std::get<Cast>(b).a; },
+        [&](const Cast& t) {
+            const auto& u = std::get<Cast>(b);
+            return t.a == u.a && t.wraps == u.wraps;
+        },
         [&](const Modified& t) {
             const auto& u = std::get<Modified>(b);
             return t.outside == u.outside && t.at == u.at && t.low == u.low && t.high == u.high &&
@@ -168,7 +174,13 @@ Expr Context::reduce(Reducer reducer, std::vector<IndexId> indices, Expr conditi
         condition = Expr();
     return intern(Reduce{reducer, std::move(indices), condition, body}, dtype);
 }
-Expr Context::cast(Expr a, DType dtype) { return a->dtype == dtype ? a : intern(Cast{a}, dtype); }
+
+Expr Context::cast(Expr a, DType dtype, bool wraps) {
+    if (a->dtype == dtype) return a;
+    // Where nothing is lost there is one conversion.
+    return intern(Cast{a, wraps && is_integer(a->dtype) && promote(a->dtype, dtype) != dtype},
+                  dtype);
+}
 
 Expr Context::logical_and(Expr a, Expr b) {
     if (!a) return b;
@@ -194,6 +206,7 @@ std::vector<Expr> flatten(Op op, const std::vector<Expr>& args, DType dtype) {
 /// Folds the integer literals of a sum or product into the first of them. No overflow is hidden:
 /// what does not fit is left as it stands.
 void fold_integers(Context& context, Op op, std::vector<Expr>& args, DType dtype) {
+    if (dtype != DType::none && dtype != DType::i64) return;
     std::optional<std::size_t> first;
     for (std::size_t n = 0; n < args.size();) {
         const auto value = integer_value(args[n]);
@@ -237,7 +250,8 @@ Expr Context::apply(Op op, std::vector<Expr> args, DType dtype) {
         const Expr a = args.front();
         if (is_apply(a, Op::neg) && !may_be_bool(std::get<Apply>(a->term).args.front()))
             return std::get<Apply>(a->term).args.front();
-        if (const auto value = integer_value(a); value && *value != INT64_MIN)
+        const bool is_plain = dtype == DType::none || dtype == DType::i64;
+        if (const auto value = integer_value(a); value && *value != INT64_MIN && is_plain)
             return literal(-*value, dtype);
         if (const auto value = real_value(a)) return literal(-*value, dtype);
     }

@@ -76,9 +76,10 @@ struct Reduce {
     Expr condition;  ///< empty: no condition
     Expr body;
 };
-/// The operand converted to the node's dtype.
+/// The operand converted to the node's dtype; integers saturate, or keep their low bits.
 struct Cast {
     Expr a;
+    bool wraps = false;
 };
 /// What a subscript means where it lies outside of its dimension.
 enum class Outside : std::uint8_t {
@@ -135,7 +136,8 @@ class Context {
     Expr apply(Op op, std::vector<Expr> args, DType dtype = DType::none);
     Expr reduce(Reducer reducer, std::vector<IndexId> indices, Expr condition, Expr body,
                 DType dtype = DType::none);
-    Expr cast(Expr a, DType dtype);
+    /// `wraps`: an integer keeps its low bits in an integer type that cannot hold it.
+    Expr cast(Expr a, DType dtype, bool wraps = false);
 
     Expr add(Expr a, Expr b) { return apply(Op::add, {a, b}, bound_type(a)); }
     Expr sub(Expr a, Expr b) { return apply(Op::add, {a, neg(b)}, bound_type(a)); }

@@ -70,26 +70,29 @@ Expr GatherChecks::operate(Op op, Expr a, Expr b) const {
 void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>& domain,
                               Span statement) {
     Context& context = *program_.context;
-    const Expr subscript = typing_.convert(typing_.type(site.subscript).term, DType::i64);
+    const Expr subscript =
+        typing_.convert(typing_.type(site.subscript, Integers::subscripts).term, DType::i64);
     const bool is_empty = std::any_of(domain.begin(), domain.end(),
                                       [&](IndexId id) { return bound_.at(id).extent() == 0; });
     if (is_empty) return;
     const auto range = integer_range(bound_.indices, subscript);
     if (range && range->low >= site.low && range->high < site.high) return;
-    BoundCheck check{.kind = BoundCheck::Kind::inside,
-                     .verdict = {},
-                     .tensor = site.tensor,
-                     .dimension = site.dimension,
-                     .is_write = site.is_write,
-                     .at = {subscript},
-                     .indices = {},
-                     .condition = site.guard
-                                      ? safe_condition(bound_, domain,
-                                                       typing_.truth(typing_.type(site.guard).term))
-                                      : Expr(),
-                     .low = site.low,
-                     .high = site.high,
-                     .otherwise = diagnosis(site.written, statement)};
+    BoundCheck check{
+        .kind = BoundCheck::Kind::inside,
+        .verdict = {},
+        .tensor = site.tensor,
+        .dimension = site.dimension,
+        .is_write = site.is_write,
+        .at = {subscript},
+        .indices = {},
+        .condition =
+            site.guard
+                ? safe_condition(bound_, domain,
+                                 typing_.truth(typing_.type(site.guard, Integers::subscripts).term))
+                : Expr(),
+        .low = site.low,
+        .high = site.high,
+        .otherwise = diagnosis(site.written, statement)};
     std::vector<Expr> roots{subscript};
     if (check.condition) roots.push_back(check.condition);
     std::set<IndexId> used;

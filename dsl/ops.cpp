@@ -89,7 +89,7 @@ constexpr OpInfo table[] = {
     {Op::real,        "real",        1, 1,          P::primary,     component, -2.0, 2.0,  true},
     {Op::imag,        "imag",        1, 1,          P::primary,     component, -2.0, 2.0,  true},
     {Op::conj,        "conj",        1, 1,          P::primary,     promoted,  -2.0, 2.0,  true},
-    {Op::angle,       "angle",       1, 1,          P::primary,     component,  0.2, 2.0,  true},
+    {Op::angle,       "angle",       1, 1,          P::primary,     floating,   0.2, 2.0,  true},
 };
 // clang-format on
 
@@ -120,6 +120,14 @@ const OpInfo* find_function(std::string_view name) noexcept {
 }
 
 std::span<const OpInfo> all_ops() noexcept { return table; }
+
+std::span<const std::string_view> parameters(Op op) noexcept {
+    static constexpr std::string_view of_leaky_relu[] = {"x", "slope"};
+    static constexpr std::string_view of_clamp[] = {"x", "lo", "hi"};
+    if (op == Op::leaky_relu) return of_leaky_relu;
+    if (op == Op::clamp) return of_clamp;
+    return {};
+}
 
 std::string_view name(Reducer reducer) noexcept { return reducer_names[std::size_t(reducer)]; }
 

@@ -11,18 +11,77 @@ namespace ricci {
 /// Scalar operations. Sums and products are n-ary; `a - b` is `add(a, neg(b))`.
 enum class Op : std::uint8_t {
     // arithmetic
-    add, mul, neg, div, floordiv, mod, pow,
+    add,
+    mul,
+    neg,
+    div,
+    floordiv,
+    mod,
+    pow,
     // comparison and logic
-    eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_not, select,
+    eq,
+    ne,
+    lt,
+    le,
+    gt,
+    ge,
+    logical_and,
+    logical_or,
+    logical_not,
+    select,
     // functions
-    exp, expm1, log, log1p, log2, log10, sqrt, rsqrt, cbrt,
-    sin, cos, tan, asin, acos, atan, atan2,
-    sinh, cosh, tanh, asinh, acosh, atanh,
-    erf, erfc, gamma, lgamma, digamma,
-    sigmoid, softplus, relu, leaky_relu, gelu, silu,
-    abs, abs2, sign, floor, ceil, round, trunc,
-    min, max, hypot, fma, clamp, isnan, isinf, isfinite,
-    real, imag, conj, angle,
+    exp,
+    expm1,
+    log,
+    log1p,
+    log2,
+    log10,
+    sqrt,
+    rsqrt,
+    cbrt,
+    sin,
+    cos,
+    tan,
+    asin,
+    acos,
+    atan,
+    atan2,
+    sinh,
+    cosh,
+    tanh,
+    asinh,
+    acosh,
+    atanh,
+    erf,
+    erfc,
+    gamma,
+    lgamma,
+    digamma,
+    sigmoid,
+    softplus,
+    relu,
+    leaky_relu,
+    gelu,
+    silu,
+    abs,
+    abs2,
+    sign,
+    floor,
+    ceil,
+    round,
+    trunc,
+    min,
+    max,
+    hypot,
+    fma,
+    clamp,
+    isnan,
+    isinf,
+    isfinite,
+    real,
+    imag,
+    conj,
+    angle,
 };
 
 /// How the result type follows from the promoted operand type.
@@ -35,7 +94,15 @@ enum class TypeRule : std::uint8_t {
 
 /// How the printer writes it; weakest first. A function call binds strongest.
 enum class Precedence : std::uint8_t {
-    select, logical_or, logical_and, comparison, sum, product, unary, power, primary
+    select,
+    logical_or,
+    logical_and,
+    comparison,
+    sum,
+    product,
+    unary,
+    power,
+    primary
 };
 
 /// One operation. `name` is the function's name or the operator's text.
@@ -46,7 +113,7 @@ struct OpInfo {
     int max_arity;  ///< -1: any number from `min_arity`
     Precedence precedence;
     TypeRule type;
-    double sample_low;   ///< operands of tests are drawn from [sample_low, sample_high]
+    double sample_low;  ///< operands of tests are drawn from [sample_low, sample_high]
     double sample_high;
     bool is_function;  ///< written `name(args)`
 };
@@ -55,10 +122,23 @@ struct OpInfo {
 /// The row of the function of that name, or nothing.
 [[nodiscard]] const OpInfo* find_function(std::string_view name) noexcept;
 [[nodiscard]] std::span<const OpInfo> all_ops() noexcept;
+/// The names by which a call may give the operands of a function, in order; none for most.
+[[nodiscard]] std::span<const std::string_view> parameters(Op op) noexcept;
 
 /// What a reducer does with the values of its domain.
 enum class Reducer : std::uint8_t {
-    sum, prod, max, min, mean, any, all, count, argmax, argmin, logsumexp, norm
+    sum,
+    prod,
+    max,
+    min,
+    mean,
+    any,
+    all,
+    count,
+    argmax,
+    argmin,
+    logsumexp,
+    norm
 };
 [[nodiscard]] std::string_view name(Reducer reducer) noexcept;
 [[nodiscard]] std::optional<Reducer> reducer_from_name(std::string_view name) noexcept;

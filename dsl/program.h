@@ -71,7 +71,7 @@ struct Requirement {
     enum class Kind : std::uint8_t {
         equal,         ///< `a == b`: two extents of one index
         not_negative,  ///< `a >= 0`: the length of an inferred range
-        not_empty,     ///< `a < b`: an explicit range
+        not_empty,     ///< `a < b` where `indices` have values: an explicit range
         positive,      ///< `a > 0`: a coefficient that ranges were solved with
         in_bounds,     ///< `0 <= a < b` for all points of `indices` where `condition` holds
         gathered,      ///< the subscript `a` is data: checked when the program runs

@@ -1,6 +1,7 @@
 // dsl/requirement.cpp – the checks that range inference left to binding
 #include "dsl/requirement.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -36,7 +37,7 @@ class Checker {
                     return found.a >= 0;
                 case Requirement::Kind::not_empty:
                     found = values(requirement);
-                    return found.a < found.b;
+                    return found.a < found.b || is_empty_box(requirement.indices);
                 case Requirement::Kind::positive:
                     found.a = sizes_.value(requirement.a);
                     return found.a > 0;
@@ -49,6 +50,12 @@ class Checker {
     }
 
   private:
+    /// Whether some index has no value: then nothing is evaluated.
+    [[nodiscard]] bool is_empty_box(const std::vector<IndexId>& indices) const {
+        return std::any_of(indices.begin(), indices.end(),
+                           [&](IndexId id) { return range_of_(id).extent() == 0; });
+    }
+
     Findings values(const Requirement& requirement) {
         return {.a = sizes_.value(requirement.a), .b = sizes_.value(requirement.b)};
     }

@@ -29,7 +29,7 @@ Expr Transplant::rebuilt(Expr e) {
             for (IndexId& index : reduce.indices) index = indices_(index);
             return reduce;
         },
-        [&](const Cast& t) -> Term { return Cast{done_.at(t.a)}; },
+        [&](const Cast& t) -> Term { return Cast{done_.at(t.a), t.wraps}; },
         [&](const Modified& t) -> Term {
             const auto moved = [&](Expr part) { return part ? done_.at(part) : part; };
             return Modified{t.outside, moved(t.at), moved(t.low), moved(t.high), moved(t.value)};

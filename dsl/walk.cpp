@@ -49,7 +49,7 @@ Expr rebuild(Context& context, Expr e, const ExprMap<Expr>& done) {
         [&](const Reduce& t) {
             return context.reduce(t.reducer, t.indices, now(t.condition), now(t.body), e->dtype);
         },
-        [&](const Cast& t) { return context.cast(now(t.a), e->dtype); },
+        [&](const Cast& t) { return context.cast(now(t.a), e->dtype, t.wraps); },
         [&](const Modified& t) {
             return context.intern(
                 Modified{t.outside, now(t.at), now(t.low), now(t.high), now(t.value)}, e->dtype);
@@ -75,6 +75,10 @@ void preorder(Expr root, Visit visit) {
 
 std::vector<Expr> postorder(const std::vector<Expr>& roots) {
     return reachable(roots, [](Expr) { return false; });
+}
+
+std::vector<Expr> value_nodes(Expr root) {
+    return reachable({root}, [](Expr e) { return std::holds_alternative<Access>(e->term); });
 }
 
 Expr rewrite(Context& context, Expr root, const std::function<Expr(Expr)>& step) {

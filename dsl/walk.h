@@ -19,6 +19,9 @@ using ExprMap = std::unordered_map<Expr, T, ExprHash>;
 /// The distinct nodes of the terms, operands before users.
 [[nodiscard]] std::vector<Expr> postorder(const std::vector<Expr>& roots);
 
+/// The nodes whose values make the term's value: all but those inside subscripts.
+[[nodiscard]] std::vector<Expr> value_nodes(Expr root);
+
 /// Rebuilds a term bottom-up: `step` gets each node after its operands were replaced, and returns
 /// the node to use instead (itself for no change). Nodes are rebuilt through the building
 /// functions of `context`, keeping dtypes.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/half.h"
 #include "base/shape.h"
 #include "runtime/device.h"
 #include "runtime/storage.h"
@@ -39,6 +40,10 @@ template <>
 struct DTypeOf<std::uint32_t> : std::integral_constant<DType, DType::u32> {};
 template <>
 struct DTypeOf<std::uint64_t> : std::integral_constant<DType, DType::u64> {};
+template <>
+struct DTypeOf<Float16> : std::integral_constant<DType, DType::f16> {};
+template <>
+struct DTypeOf<BFloat16> : std::integral_constant<DType, DType::bf16> {};
 template <>
 struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
 template <>

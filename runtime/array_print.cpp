@@ -21,7 +21,8 @@ std::string number(const Array& array, std::int64_t offset) {
         const T value = static_cast<const T*>(array.data())[offset];
         if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
         if constexpr (std::floating_point<T>) return format("{:.6g}", value);
-        return format("{}", value);
+        if constexpr (runtime::is_half<T>) return format("{:.5g}", static_cast<float>(value));
+        if constexpr (std::integral<T>) return format("{}", value);
     });
 }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "base/text.h"
 
 namespace ricci::runtime {
@@ -19,8 +21,11 @@ struct Element {
     using Type = T;
 };
 
+template <class T>
+inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
 /// Calls `visit` with the element type of `dtype`.
-/// Throws: `type` for a type whose values Ricci cannot hold yet.
+/// Throws: `type` for complex types, whose values Ricci cannot hold yet.
 template <class F>
 decltype(auto) with_element(DType dtype, F&& visit) {
     switch (dtype) {
@@ -33,11 +38,11 @@ decltype(auto) with_element(DType dtype, F&& visit) {
         case DType::u16:     return visit(Element<std::uint16_t>{});
         case DType::u32:     return visit(Element<std::uint32_t>{});
         case DType::u64:     return visit(Element<std::uint64_t>{});
+        case DType::f16:     return visit(Element<Float16>{});
+        case DType::bf16:    return visit(Element<BFloat16>{});
         case DType::f32:     return visit(Element<float>{});
         case DType::f64:     return visit(Element<double>{});
         case DType::none:
-        case DType::f16:
-        case DType::bf16:
         case DType::c64:
         case DType::c128:    break;
     }
@@ -46,11 +51,15 @@ decltype(auto) with_element(DType dtype, F&& visit) {
                  .hint = "convert to f32 or f64"});
 }
 
-/// A value in another type: floating to integer rounds towards zero and saturates (NaN: 0), integer
-/// to integer wraps, to bool is "not zero".
+/// A value in another type: floating to integer rounds towards zero, what an integer type cannot
+/// hold becomes its nearest end (NaN: 0), to bool is "not zero".
 template <class To, class From>
 [[nodiscard]] To convert(From value) noexcept {
-    if constexpr (std::is_same_v<To, bool>) {
+    if constexpr (std::is_same_v<To, From>) {
+        return value;
+    } else if constexpr (is_half<From>) {
+        return convert<To>(static_cast<float>(value));
+    } else if constexpr (std::is_same_v<To, bool>) {
         return value != From{};
     } else if constexpr (std::floating_point<From> && std::integral<To>) {
         // The limits are compared as powers of two, which a floating type holds exactly.
@@ -60,9 +69,25 @@ template <class To, class From>
         if (value >= above) return std::numeric_limits<To>::max();
         if (value <= lowest) return std::numeric_limits<To>::min();
         return static_cast<To>(value);
+    } else if constexpr (std::integral<From> && std::integral<To> && !std::is_same_v<From, bool>) {
+        if (std::cmp_greater(value, std::numeric_limits<To>::max()))
+            return std::numeric_limits<To>::max();
+        if (std::cmp_less(value, std::numeric_limits<To>::min()))
+            return std::numeric_limits<To>::min();
+        return static_cast<To>(value);
     } else {
         return static_cast<To>(value);
     }
+}
+
+/// A value as an element of an array: integers keep their low bits in a narrower integer type, all
+/// else as `convert`.
+template <class To, class From>
+[[nodiscard]] To stored(From value) noexcept {
+    if constexpr (std::integral<From> && std::integral<To> && !std::is_same_v<To, bool>)
+        return static_cast<To>(value);
+    else
+        return convert<To>(value);
 }
 
 }  // namespace ricci::runtime

@@ -48,7 +48,12 @@ Array sum(const Array& a, const Array& b) {
         const std::span<const T> x = left.span<const T>();
         const std::span<const T> y = right.span<const T>();
         const std::span<T> z = result.span<T>();
-        for (std::size_t i = 0; i < z.size(); ++i) z[i] = static_cast<T>(x[i] + y[i]);
+        for (std::size_t i = 0; i < z.size(); ++i) {
+            if constexpr (is_half<T>)
+                z[i] = T(static_cast<float>(x[i]) + static_cast<float>(y[i]));
+            else
+                z[i] = static_cast<T>(x[i] + y[i]);
+        }
     });
     return result;
 }

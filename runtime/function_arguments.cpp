@@ -115,15 +115,11 @@ void check_argument(const Tensor& tensor, const Array& array, bool is_updated) {
              format("argument `{}` is updated, a plain number is given", tensor.name),
              "give an array of rank 0, as in Array::full(DType::f64, {}, 0)");
     }
-    // What programs compute with today; other types can be stored and loaded.
-    const DType dtype = array.dtype();
-    const bool is_supported = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 ||
-                              dtype == DType::boolean;
-    if (!is_supported) {
+    if (is_complex(array.dtype())) {
         fail(ErrorKind::type,
              format("argument `{}` has type {}, which is not supported yet", tensor.name,
-                    ricci::name(dtype)),
-             "convert it to f32 or f64");
+                    ricci::name(array.dtype())),
+             "give its real and imaginary parts as two arrays");
     }
 }
 

@@ -37,7 +37,9 @@ constexpr std::array type_names = {
     TypeName{DType::i32, "i4"},     TypeName{DType::i64, "i8"},  TypeName{DType::u8, "u1"},
     TypeName{DType::u16, "u2"},     TypeName{DType::u32, "u4"},  TypeName{DType::u64, "u8"},
     TypeName{DType::f16, "f2"},     TypeName{DType::f32, "f4"},  TypeName{DType::f64, "f8"},
-    TypeName{DType::c64, "c8"},     TypeName{DType::c128, "c16"}};
+    TypeName{DType::c64, "c8"},     TypeName{DType::c128, "c16"},
+    // NumPy has no bf16: ml_dtypes saves its bits as two bytes of no type, and views them again.
+    TypeName{DType::bf16, "V2"}};
 // clang-format on
 
 [[noreturn]] void fail(std::string message, std::string hint = {}) {
@@ -335,8 +337,8 @@ std::string_view npy_descr(DType dtype) noexcept {
         case DType::f64:     return "<f8";
         case DType::c64:     return "<c8";
         case DType::c128:    return "<c16";
-        case DType::none:
-        case DType::bf16:    break;
+        case DType::bf16:    return "<V2";
+        case DType::none:    break;
     }
     return {};
 }

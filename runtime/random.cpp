@@ -144,11 +144,13 @@ Array Array::randn(DType dtype, Shape shape, std::uint64_t seed) {
 Array Array::rand(DType dtype, Shape shape, std::uint64_t seed) {
     const runtime::RandomStream stream(seed);
     return fill_floating(dtype, std::move(shape), [&](std::uint64_t i, auto kind) {
-        // For f32 the upper 24 bits: rounding the 53-bit value could give 1.
-        if constexpr (sizeof(kind) == sizeof(float))
-            return static_cast<double>(stream.word(i) >> 40) * 0x1p-24;
-        else
-            return stream.uniform(i);
+        // As many of the upper bits as the type holds: rounding all 53 could give 1.
+        using Kind = decltype(kind);
+        if constexpr (std::is_same_v<Kind, double>) return stream.uniform(i);
+        constexpr unsigned bits = std::is_same_v<Kind, float>     ? 24
+                                  : std::is_same_v<Kind, Float16> ? 11
+                                                                  : 8;
+        return std::ldexp(static_cast<double>(stream.word(i) >> (64 - bits)), -int{bits});
     });
 }
 

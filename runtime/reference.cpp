@@ -32,7 +32,10 @@ Scalar literal_value(const Number& number, DType dtype) {
     Scalar result;
     match(
         number, [&](bool v) { result = convert_scalar({0, v ? 1 : 0}, DType::boolean, dtype); },
-        [&](std::int64_t v) { result = convert_scalar({0, v}, DType::i64, dtype); },
+        // Of u64 by its bits.
+        [&](std::int64_t v) {
+            result = convert_scalar({0, v}, DType::i64, dtype, Narrowing::wraps);
+        },
         [&](double v) { result = convert_scalar({v, 0}, DType::f64, dtype); },
         [&](const std::complex<double>&) {
             throw Error(
@@ -80,8 +83,10 @@ class Evaluator {
         return with_bounds_ ? operate_with_bound(op, operand_type, type, args)
                             : operate(op, operand_type, type, args);
     }
-    [[nodiscard]] Scalar convert_to(DType to, const Scalar& value, DType from) const {
-        return with_bounds_ ? convert_with_bound(value, from, to) : convert_scalar(value, from, to);
+    [[nodiscard]] Scalar convert_to(DType to, const Scalar& value, DType from,
+                                    Narrowing narrowing = Narrowing::saturates) const {
+        return with_bounds_ ? convert_with_bound(value, from, to, narrowing)
+                            : convert_scalar(value, from, to, narrowing);
     }
     [[nodiscard]] std::size_t offset(TensorId id, const std::vector<Scalar>& at) const;
 
@@ -123,7 +128,7 @@ void Evaluator::load(TensorId id, const Array& array) {
                 for (std::int64_t i = 0; i < length; ++i) {
                     const T element = data[start + i * step];
                     Scalar scalar;
-                    if constexpr (std::is_floating_point_v<T>)
+                    if constexpr (std::is_floating_point_v<T> || is_half<T>)
                         scalar.real = static_cast<double>(element);
                     else
                         scalar.integer = static_cast<std::int64_t>(element);
@@ -167,10 +172,10 @@ void Evaluator::evaluate(const BoundEquation& equation) {
         Scalar value;
         if (reduction) {
             value = convert_to(target.dtype, reduce(*reduction, equation.value, condition, body),
-                               result_type(*reduction));
+                               result_type(*reduction), Narrowing::wraps);
         } else {
             compute(body);
-            value = convert_to(target.dtype, body[equation.value], equation.value->dtype);
+            value = body[equation.value];
         }
         store(equation, offset(equation.target, place), value);
     });
@@ -243,7 +248,10 @@ Scalar Evaluator::value(Expr e, const std::vector<Scalar>& args) const {
             return tensors_[position(t.tensor)].elements[offset(t.tensor, args)];
         },
         [&](const Apply& t) { return apply(t.op, t.args.back()->dtype, e->dtype, args); },
-        [&](const Cast& t) { return convert_to(e->dtype, args.front(), t.a->dtype); },
+        [&](const Cast& t) {
+            return convert_to(e->dtype, args.front(), t.a->dtype,
+                              t.wraps ? Narrowing::wraps : Narrowing::saturates);
+        },
         [&](const Size&) -> Scalar {
             RICCI_ASSERT(false, "bound terms have no sizes");
             return {};
@@ -369,7 +377,7 @@ Array to_array(const Values& values) {
     with_element(values.dtype, [&]<class T>(Element<T>) {
         T* out = static_cast<T*>(array.data());
         for (const Scalar& scalar : values.elements) {
-            if constexpr (std::is_floating_point_v<T>)
+            if constexpr (std::is_floating_point_v<T> || is_half<T>)
                 *out++ = static_cast<T>(scalar.real);
             else
                 *out++ = static_cast<T>(scalar.integer);

@@ -22,8 +22,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// series, whose first term left out is below 1e-16. Wider than double inside, since near its root
 /// the parts cancel. Source: Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
 double digamma(double at) {
-    if (at == 0 || (at < 0 && at == std::floor(at)))
-        return std::numeric_limits<double>::quiet_NaN();
+    if (at == 0) return std::copysign(infinity, -at);
+    if (at < 0 && at == std::floor(at)) return std::numeric_limits<double>::quiet_NaN();
     if (at < 0) return digamma(1 - at) - std::numbers::pi / std::tan(std::numbers::pi * at);
     long double x = at;
     long double result = 0;
@@ -45,6 +45,14 @@ double floored_remainder(double x, double y) {
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
 
+/// The floor of the exact quotient, not of the rounded one: 1 // 0.1 is 9.
+double floored_quotient(double x, double y) {
+    if (y == 0 || !std::isfinite(x)) return std::floor(x / y);
+    const double r = std::fmod(x, y);
+    const double whole = std::nearbyint((x - r) / y);
+    return r != 0 && (r < 0) != (y < 0) ? whole - 1 : std::copysign(whole, x / y);
+}
+
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
 double real_value(Op op, std::span<const Scalar> args) {
@@ -54,7 +62,7 @@ double real_value(Op op, std::span<const Scalar> args) {
     switch (op) {
         case Op::neg:         return -x;
         case Op::div:         return x / y;
-        case Op::floordiv:    return std::floor(x / y);
+        case Op::floordiv:    return floored_quotient(x, y);
         case Op::mod:         return floored_remainder(x, y);
         case Op::pow:         return std::pow(x, y);
         case Op::exp:         return std::exp(x);
@@ -141,11 +149,14 @@ std::int64_t floored_quotient(DType type, std::int64_t x, std::int64_t y) {
     return x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0);
 }
 
-std::int64_t power(std::int64_t base, std::int64_t exponent) {
-    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+std::int64_t power(DType type, std::int64_t base, std::int64_t exponent) {
+    // 1 over a number, rounded towards 0.
+    if (type != DType::u64 && exponent < 0)
+        return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
     std::uint64_t result = 1;
-    for (std::uint64_t factor = bits(base); exponent > 0; exponent >>= 1, factor *= factor)
-        if (exponent % 2 == 1) result *= factor;
+    std::uint64_t factor = bits(base);
+    for (std::uint64_t rest = bits(exponent); rest > 0; rest >>= 1U, factor *= factor)
+        if (rest % 2 == 1) result *= factor;
     return wrapped(result);
 }
 
@@ -162,7 +173,7 @@ std::int64_t integer_value(Op op, DType type, std::span<const Scalar> args) {
     if (op == Op::floordiv) return floored_quotient(type, x, y);
     if (op == Op::mod)
         return y == 0 ? 0 : wrapped(bits(x) - bits(floored_quotient(type, x, y)) * bits(y));
-    if (op == Op::pow) return power(x, y);
+    if (op == Op::pow) return power(type, x, y);
     if (op == Op::abs) return is_negative ? wrapped(0 - bits(x)) : x;
     if (op == Op::abs2) return wrapped(bits(x) * bits(x));
     if (op == Op::sign) return is_negative ? -1 : x == 0 ? 0 : 1;
@@ -217,6 +228,8 @@ Scalar fold(Op op, DType type, std::span<const Scalar> args) {
 
 Scalar round_to(DType type, Scalar value) {
     if (type == DType::f32) value.real = static_cast<float>(value.real);
+    if (type == DType::f16) value.real = static_cast<double>(Float16(value.real));
+    if (type == DType::bf16) value.real = static_cast<double>(BFloat16(value.real));
     if (is_integer(type) && size_bytes(type) < 8)
         value.integer = with_element(type, [&]<class T>(Element<T>) {
             return static_cast<std::int64_t>(static_cast<T>(value.integer));
@@ -224,7 +237,7 @@ Scalar round_to(DType type, Scalar value) {
     return value;
 }
 
-Scalar convert_scalar(Scalar value, DType from, DType to) {
+Scalar convert_scalar(Scalar value, DType from, DType to, Narrowing narrowing) {
     Scalar result;
     if (is_floating(to)) {
         result.real = is_floating(from)    ? value.real
@@ -233,7 +246,14 @@ Scalar convert_scalar(Scalar value, DType from, DType to) {
         return round_to(to, result);
     }
     result.integer = with_element(to, [&]<class T>(Element<T>) {
-        const T element = is_floating(from) ? convert<T>(value.real) : convert<T>(value.integer);
+        T element{};
+        if (is_floating(from))
+            element = convert<T>(value.real);
+        else if (narrowing == Narrowing::wraps)
+            element = stored<T>(value.integer);
+        else
+            element =
+                from == DType::u64 ? convert<T>(bits(value.integer)) : convert<T>(value.integer);
         return static_cast<std::int64_t>(element);
     });
     return result;
@@ -243,7 +263,7 @@ Scalar operate(Op op, DType operand_type, DType type, std::span<const Scalar> ar
     if (op == Op::select) return args[0].integer != 0 ? args[1] : args[2];
     if (op == Op::add || op == Op::mul) return fold(op, type, args);
     Scalar result;
-    if (type == DType::boolean && op != Op::min && op != Op::max)
+    if (type == DType::boolean && op != Op::min && op != Op::max && op != Op::clamp)
         result.integer = truth_value(op, operand_type, args) ? 1 : 0;
     else if (is_floating(type))
         result.real = real_value(op, args);
@@ -255,6 +275,8 @@ Scalar operate(Op op, DType operand_type, DType type, std::span<const Scalar> ar
 // --- bounds --------------------------------------------------------------------------------------
 
 double unit_roundoff(DType type) noexcept {
+    if (type == DType::f16) return 0x1p-11;
+    if (type == DType::bf16) return 0x1p-8;
     if (type == DType::f32) return 0x1p-24;
     return is_floating(type) ? 0x1p-53 : 0;
 }
@@ -278,7 +300,9 @@ Scalar moved(DType type, Scalar value, double direction) {
     else if (type == DType::boolean)
         value.integer = 1 - value.integer;
     else
-        value.integer += static_cast<std::int64_t>(direction * std::ceil(value.bound));
+        value.integer =
+            wrapped(bits(value.integer) +
+                    bits(static_cast<std::int64_t>(direction * std::ceil(value.bound))));
     return value;
 }
 
@@ -333,10 +357,12 @@ double rounding_bound(Op op, DType type, std::span<const Scalar> args, const Sca
     if (op == Op::div || op == Op::sqrt || op == Op::rsqrt || op == Op::abs2)
         return 2 * unit * size + tiny;
     if (op == Op::mod) return 2 * unit * (size + std::abs(args[1].real)) + tiny;
+    // Quotients that are no longer whole to the last bit.
+    if (op == Op::floordiv) return size * unit > 0.5 ? 2 * unit * size : 0;
     const bool is_exact = op == Op::neg || op == Op::abs || op == Op::min || op == Op::max ||
                           op == Op::relu || op == Op::clamp || op == Op::sign || op == Op::floor ||
-                          op == Op::ceil || op == Op::round || op == Op::trunc ||
-                          op == Op::floordiv || op == Op::real || op == Op::imag || op == Op::conj;
+                          op == Op::ceil || op == Op::round || op == Op::trunc || op == Op::real ||
+                          op == Op::imag || op == Op::conj;
     if (is_exact) return 0;
     // Near their roots these have an absolute accuracy.
     const bool has_roots = op == Op::sin || op == Op::cos || op == Op::tan || op == Op::log ||
@@ -360,17 +386,18 @@ Scalar operate_with_bound(Op op, DType operand_type, DType type, std::span<const
     return result;
 }
 
-Scalar convert_with_bound(Scalar value, DType from, DType to) {
-    Scalar result = convert_scalar(value, from, to);
+Scalar convert_with_bound(Scalar value, DType from, DType to, Narrowing narrowing) {
+    Scalar result = convert_scalar(value, from, to, narrowing);
     if (value.bound == 0) return result;
     if (!(value.bound < 1e15)) {
         result.bound = infinity;
         return result;
     }
     for (double direction : {-1.0, 1.0})
-        result.bound =
-            std::max(result.bound,
-                     distance(to, convert_scalar(moved(from, value, direction), from, to), result));
+        result.bound = std::max(
+            result.bound,
+            distance(to, convert_scalar(moved(from, value, direction), from, to, narrowing),
+                     result));
     result.bound += unit_roundoff(to) * std::abs(result.real);
     return result;
 }

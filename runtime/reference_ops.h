@@ -18,8 +18,14 @@ struct Scalar {
 
 /// The value rounded to `type` (f32: to float) or wrapped (i8 …).
 [[nodiscard]] Scalar round_to(DType type, Scalar value);
+/// What becomes of integers that the new type cannot hold.
+enum class Narrowing : std::uint8_t {
+    saturates,  ///< as `i8(…)`: the nearest end of the type
+    wraps,      ///< as storing: the low bits
+};
 /// The value of type `from` in type `to`: floating to integer saturates, NaN gives 0.
-[[nodiscard]] Scalar convert_scalar(Scalar value, DType from, DType to);
+[[nodiscard]] Scalar convert_scalar(Scalar value, DType from, DType to,
+                                    Narrowing narrowing = Narrowing::saturates);
 
 /// `op(args)` rounded to `type`. `operand_type` is the type of the operands (of the branches, for
 /// `select`). Bounds are not looked at.
@@ -30,7 +36,8 @@ struct Scalar {
 /// analysis; the operands' part is found by moving each operand to both ends of its interval.
 [[nodiscard]] Scalar operate_with_bound(Op op, DType operand_type, DType type,
                                         std::span<const Scalar> args);
-[[nodiscard]] Scalar convert_with_bound(Scalar value, DType from, DType to);
+[[nodiscard]] Scalar convert_with_bound(Scalar value, DType from, DType to,
+                                        Narrowing narrowing = Narrowing::saturates);
 
 /// Half the distance from 1 to the next number of a floating type; 0 for other types.
 [[nodiscard]] double unit_roundoff(DType type) noexcept;

@@ -6,6 +6,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "base/error.h"
+#include "codegen/cpu/half.h"
 #include "codegen/cpu/nest_emitter.h"
 #include "codegen/cpu/operations.h"
 
@@ -160,7 +161,7 @@ void NestEmitter::store(const Store& store) {
     }
     const Wide old = load(store.buffer, place);
     Wide result = old;
-    if (*store.combine == Reducer::sum && ricci::is_floating(dtype)) {
+    if (*store.combine == Reducer::sum && ricci::is_floating(dtype) && !is_half(dtype)) {
         result = accumulate(old, store.value);
     } else {
         const Wide next = wide(value(store.value));

@@ -5,6 +5,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "base/match.h"
 #include "base/text.h"
 #include "codegen/cpu/nest_emitter.h"
@@ -63,6 +64,10 @@ llvm::Value* NestEmitter::evaluate(const ValueNode& node) {
         node.term,
         [&](const Constant& constant) -> llvm::Value* {
             llvm::Type* type = register_type(ir_.getContext(), node.dtype);
+            if (node.dtype == DType::f16)
+                return llvm::ConstantInt::get(type, Float16(constant.real).bits());
+            if (node.dtype == DType::bf16)
+                return llvm::ConstantInt::get(type, BFloat16(constant.real).bits());
             if (is_floating(node.dtype)) return llvm::ConstantFP::get(type, constant.real);
             return llvm::ConstantInt::getSigned(type, constant.integer);
         },
@@ -72,7 +77,13 @@ llvm::Value* NestEmitter::evaluate(const ValueNode& node) {
         },
         [&](const Load& l) { return load(node, l.buffer, l.at); },
         [&](const Operate& o) { return operate(o, node.dtype); },
-        [&](const Convert& c) { return convert(wide(value(c.a)), c.a->dtype, node.dtype).value(); },
+        [&](const Convert& c) {
+            const Wide from = wide(value(c.a));
+            const bool cuts = c.wraps && node.dtype != DType::boolean;
+            return (cuts ? low_bits(from, c.a->dtype, node.dtype)
+                         : convert(from, c.a->dtype, node.dtype))
+                .value();
+        },
         [&](const LetValue& let) {
             const auto it = lets_.find(let.number);
             RICCI_ASSERT(it != lets_.end(), format("value {} is used before its let", let.number));

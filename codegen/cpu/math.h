@@ -14,8 +14,8 @@ Wide exp(Wide x);    ///< 0.95 / 1.0
 Wide expm1(Wide x);  ///< 1.3 / 1.8
 Wide log(Wide x);    ///< 0.7 / 0.7
 Wide log1p(Wide x);  ///< 1.5 / 1.5
-Wide log2(Wide x);   ///< 1.5 / 1.4
-Wide log10(Wide x);  ///< 1.4 / 1.0
+Wide log2(Wide x);   ///< 1.6 / 1.5
+Wide log10(Wide x);  ///< 1.8 / 1.6
 Wide cbrt(Wide x);   ///< 1.0 / 1.0
 /// x^y with C's conventions (`0^0 = 1`): 0.5 / 1.1.
 Wide pow(Wide x, Wide y);
@@ -29,13 +29,23 @@ Wide atan(Wide x);           ///< 1.8 / 1.3
 Wide atan2(Wide y, Wide x);  ///< 1.7 / 1.7
 Wide sinh(Wide x);           ///< 1.3 / 1.7
 Wide cosh(Wide x);           ///< 1.3 / 1.3
-Wide tanh(Wide x);           ///< 1.7 / 2.2
-Wide asinh(Wide x);          ///< 1.5 / 1.4
-Wide acosh(Wide x);          ///< 1.3 / 1.0
+Wide tanh(Wide x);           ///< 2.0 / 2.3
+Wide asinh(Wide x);          ///< 1.7 / 1.7
+Wide acosh(Wide x);          ///< 1.7 / 1.5
 Wide atanh(Wide x);          ///< 1.5 / 1.9
 Wide erf(Wide x);            ///< 2.3 / 1.5
+Wide erfc(Wide x);           ///< 2.4 / 2.9
+Wide gelu(Wide x);           ///< 4.4 / 4.5
+Wide gamma(Wide x);          ///< 0.5 / 9.9
+/// Logarithm of the magnitude of gamma; below 0 the library's. 0.5 / 5.4; below 0 the same of the
+/// larger of the value and 1.
+Wide lgamma(Wide x);
+/// The derivative of lgamma; below 0 the library's. 0.5 / 15, of the larger of the value and 1.
+Wide digamma(Wide x);
 /// 1/(1 + e^-x): 2.0 / 1.9.
 Wide sigmoid(Wide x);
+/// x/(1 + e^-x): 3.6 / 3.6.
+Wide silu(Wide x);
 /// log(1 + e^x): 1.7 / 1.7.
 Wide softplus(Wide x);
 

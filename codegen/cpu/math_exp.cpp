@@ -112,6 +112,13 @@ Wide sigmoid(Wide x) {
     return select(x < 0.0, y, y.number(1)) / (y + 1.0);
 }
 
+Wide silu(Wide x) {
+    // The root of e^-|x|: below 0 its square may be too small for a number where x times it is not.
+    const Wide root = exp(-0.5 * abs(x));
+    const Wide whole = multiply_add(root, root, x.number(1));
+    return select(x < 0.0, (x * root) * (root / whole), x / whole);
+}
+
 Wide softplus(Wide x) { return quick_max(x, x.number(0)) + log1p(exp(-abs(x))); }
 
 }  // namespace ricci::codegen::cpu

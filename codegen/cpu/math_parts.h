@@ -43,6 +43,32 @@ Wide exp_shifted(Wide x, int shift);
 /// e^(x + tail) for a small tail.
 Wide exp_sum(Wide x, Wide tail);
 
+/// An unevaluated sum of two f64, |low| below half a unit of high.
+struct Pair {
+    Wide high, low;
+};
+/// Exact (T. J. Dekker, 1971): `a` is the larger one.
+inline Pair quick_sum(Wide a, Wide b) {
+    const Wide sum = a + b;
+    return {sum, (a - sum) + b};
+}
+/// Exact (D. E. Knuth), whichever is larger.
+inline Pair exact_sum(Wide a, Wide b) {
+    const Wide sum = a + b;
+    const Wide of_b = sum - a;
+    return {sum, (a - (sum - of_b)) + (b - of_b)};
+}
+/// Exact. Through a true fma: where the target has none it is a library call, and slow.
+inline Pair product(Wide a, Wide b) {
+    const Wide high = a * b;
+    return {high, fused_multiply_add(a, b, -high)};
+}
+/// The logarithm of a finite positive f64 to about 2^-65.
+Pair log_pair(Wide x);
+
+/// sin(pi x) for x >= 0.
+Wide sin_pi(Wide x);
+
 /// x = 2^exponent * (1 + fraction), sqrt(1/2) <= 1 + fraction < sqrt(2); for 0 < x < inf.
 struct Decomposed {
     Wide exponent;

@@ -1,4 +1,4 @@
-// codegen/cpu/math_power.cpp – pow, cbrt, hypot, erf
+// codegen/cpu/math_power.cpp – pow, cbrt, hypot
 #include "codegen/cpu/math.h"
 #include "codegen/cpu/math_parts.h"
 #include "codegen/cpu/operations.h"
@@ -7,50 +7,10 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// An unevaluated sum of two f64, |low| below half a unit of high.
-struct Pair {
-    Wide high, low;
-};
-
-/// Exact (T. J. Dekker, 1971): `a` is the larger one.
-Pair quick_sum(Wide a, Wide b) {
-    const Wide sum = a + b;
-    return {sum, (a - sum) + b};
-}
-
-/// Exact. Through a true fma: where the target has none it is a library call, and slow.
-Pair product(Wide a, Wide b) {
-    const Wide high = a * b;
-    return {high, fused_multiply_add(a, b, -high)};
-}
-
 /// To about 2^-65, relative.
 Pair product(Pair a, Pair b) {
     const Pair high = product(a.high, b.high);
     return {high.high, high.low + (a.high * b.low + a.low * b.high)};
-}
-
-/// The logarithm of a finite positive f64 to about 2^-65: 2s + s z (2/3 + z g(z)), z = s^2.
-Pair log_pair(Wide x) {
-    const auto [e, f] = decompose(x);
-    const Pair denominator = quick_sum(f.number(2), f);
-    const Wide s_high = f / denominator.high;
-    const Wide rest = fused_multiply_add(-s_high, denominator.high, f);
-    const Pair s = {s_high, (rest - s_high * denominator.low) / denominator.high};
-
-    const Pair z = product(s, s);
-    const Wide tail =
-        z.high * polynomial(z.high, {0.3999999999999998, 0.28571428571445212, 0.22222222217511411,
-                                     0.18181818873403771, 0.15384556659454221, 0.1333632558330346,
-                                     0.11674652322235078, 0.11990400616160173});
-    Pair factor = quick_sum(f.number(0.66666666666666663), tail);
-    factor.low += f.number(3.7007434154171883e-17);
-    const Pair cubic = product(s, product(z, factor));
-    const Pair fraction = quick_sum(s.high + s.high, cubic.high);
-    const Wide fraction_low = fraction.low + (s.low + s.low + cubic.low);
-
-    const Pair sum = quick_sum(e * 0.69314718048553913832, fraction.high);
-    return {sum.high, sum.low + multiply_add(e, 7.4406171100123968e-11, fraction_low)};
 }
 
 /// |x|^y for f64, with the ends of the logarithm.
@@ -72,6 +32,29 @@ Wide magnitude_f32(Wide x, Wide y) {
 }
 
 }  // namespace
+
+// 2s + s z (2/3 + z g(z)), z = s^2.
+Pair log_pair(Wide x) {
+    const auto [e, f] = decompose(x);
+    const Pair denominator = quick_sum(f.number(2), f);
+    const Wide s_high = f / denominator.high;
+    const Wide rest = fused_multiply_add(-s_high, denominator.high, f);
+    const Pair s = {s_high, (rest - s_high * denominator.low) / denominator.high};
+
+    const Pair z = product(s, s);
+    const Wide tail =
+        z.high * polynomial(z.high, {0.3999999999999998, 0.28571428571445212, 0.22222222217511411,
+                                     0.18181818873403771, 0.15384556659454221, 0.1333632558330346,
+                                     0.11674652322235078, 0.11990400616160173});
+    Pair factor = quick_sum(f.number(0.66666666666666663), tail);
+    factor.low += f.number(3.7007434154171883e-17);
+    const Pair cubic = product(s, product(z, factor));
+    const Pair fraction = quick_sum(s.high + s.high, cubic.high);
+    const Wide fraction_low = fraction.low + (s.low + s.low + cubic.low);
+
+    const Pair sum = quick_sum(e * 0.69314718048553913832, fraction.high);
+    return {sum.high, sum.low + multiply_add(e, 7.4406171100123968e-11, fraction_low)};
+}
 
 Wide pow(Wide x, Wide y) {
     const Wide a = abs(x);
@@ -126,32 +109,6 @@ Wide hypot(Wide x, Wide y) {
     const Wide a = x * factor;
     const Wide b = y * factor;
     return select(is_infinite, infinity(x), sqrt(multiply_add(a, a, b * b)) * back);
-}
-
-Wide erf(Wide x) {
-    const Wide a = abs(x);
-    const Wide small =
-        x * polynomial(x * x,
-                       {1.12837911, -0.37612626, 0.112835996, -0.0268544033, 0.0051894472,
-                        -0.000801997201, 7.8859448e-05},
-                       {1.1283791670955126, -0.37612638903183748, 0.11283791670954882,
-                        -0.026866170645077351, 0.005223977624823066, -0.00085483269811022016,
-                        0.00012055331120632759, -1.4925595463812653e-05, 1.6461003343072603e-06,
-                        -1.6350339883319155e-07, 1.4659937561975518e-08, -1.1373398777213811e-09,
-                        5.9579790821439163e-11});
-    // 1 - e^-g(a); at the limit that is 1.
-    const Wide g =
-        polynomial(quick_min(pick(x, 4, 6), a),
-                   {-0.000188033038, 1.12957835, 0.633219957, 0.108418509, -0.0252082162,
-                    0.00420454703, -0.000441333454, 2.16866083e-05},
-                   {-2.6705619049344992e-08, 1.1283795079921464,      0.63661771479329099,
-                    0.10278041640708241,     -0.019149394743183109,   -0.00016701444131263221,
-                    0.0016299835829405446,   -0.00050709397851343295, -5.8530864917829662e-05,
-                    0.00013463978641554833,  -7.7443814645730916e-05, 2.9777273878793833e-05,
-                    -8.7230755532762032e-06, 2.0232216701579382e-06,  -3.7477641997714844e-07,
-                    5.5057050156575507e-08,  -6.288791090037936e-09,  5.3916085191959089e-10,
-                    -3.265464179318313e-11,  1.2455892511027789e-12,  -2.2494758006648481e-14});
-    return select(a < 1.0, small, copy_sign(1.0 - exp(-g), x));
 }
 
 }  // namespace ricci::codegen::cpu

@@ -120,6 +120,22 @@ Wide atan_ratio(Wide a, Wide b) {
 
 }  // namespace
 
+Wide sin_pi(Wide x) {
+    const Wide whole = round_even(x);
+    const Wide rest = abs(x - whole);
+    const Wide is_steep = rest <= 0.25;
+    const Wide turn = select(is_steep, rest, 0.5 - rest);
+    const Wide angle = turn * M_PI;
+    const Wide tail =
+        fused_multiply_add(turn, turn.number(M_PI), -angle) + turn * 1.2246467991473532e-16;
+    const Wide y = select(is_steep, sin_core(angle, tail), cos_core(angle, tail));
+    // Odd half turns, and parts below a half turn, change the sign.
+    const Wide half = whole * 0.5;
+    const Wide is_odd = trunc(half) != half;
+    const Wide is_below = x < whole;
+    return select(is_odd ^ is_below, -y, y);
+}
+
 Wide sin(Wide x) {
     const Wide y = select(x == 0.0, x, sine_from(x, 0));
     return library_where(abs(x) > largest_reduced, Op::sin, x, y);

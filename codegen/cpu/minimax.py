@@ -7,8 +7,8 @@
 import struct
 import sys
 
-from mpmath import atan, atanh, asin, cos, erf, erfc, exp, expm1, log, lu_solve, matrix
-from mpmath import mp, mpf, pi, polyval, sin, sinh, sqrt, tan
+from mpmath import atan, atanh, asin, cos, digamma, erf, erfc, exp, expm1, findroot, log, loggamma
+from mpmath import lu_solve, matrix, mp, mpf, pi, polyval, sin, sinh, sqrt, tan
 
 mp.dps = 50
 
@@ -57,6 +57,13 @@ r = log(2) / 2 * mpf("1.001")
 s2 = ((sqrt(2) - 1) / (sqrt(2) + 1))**2 * mpf("1.001")
 quarter = (pi / 4 * mpf("1.001"))**2
 one = lambda z: mpf(1)
+root = findroot(digamma, mpf("1.46"))
+
+
+def scaled_erfc(t, k):
+    """(1 + 2a) e^(a^2) erfc(a) - 1 with a = k (1+t)/(1-t)."""
+    a = k * (1 + t) / (1 - t)
+    return (1 + 2 * a) * exp(a * a) * erfc(a) - 1
 
 # name: (g, weight, low, high, degree f32, degree f64)
 TABLE = {
@@ -91,6 +98,26 @@ TABLE = {
     # erfc x = exp(-g(x)), 1 <= x; what matters is the error of 1 - erfc x
     "erfc_f32": (lambda x: -log(erfc(x)), lambda x: erfc(x), mpf("0.999"), mpf("4"), 7, None),
     "erfc_f64": (lambda x: -log(erfc(x)), lambda x: erfc(x), mpf("0.999"), mpf("6"), None, 20),
+    # (1 + 2a) e^(a^2) erfc(a) = 1 + g(t), t = (a-k)/(a+k), to where erfc is 0
+    "scaled_erfc_f32": (lambda t: scaled_erfc(t, 2), lambda t: 1 / (1 + scaled_erfc(t, 2)),
+                        mpf(-1), mpf("0.67"), 9, None),
+    "scaled_erfc_f64": (lambda t: scaled_erfc(t, 4), lambda t: 1 / (1 + scaled_erfc(t, 4)),
+                        mpf(-1), mpf("0.75"), None, 21),
+    # lgamma(2 + u) = u g(u), |u| <= 1/2
+    "lgamma": (at_zero(1 - mp.euler)(lambda u: loggamma(2 + u) / u),
+               lambda u: 1 / (at_zero(1 - mp.euler)(lambda v: loggamma(2 + v) / v)(u)),
+               mpf("-0.5001"), mpf("0.5001"), None, 17),
+    # lgamma x = (x - 1/2) log x - x + log(2 pi)/2 + g(z)/x, z = 1/x^2, x >= 8
+    "stirling": (lambda z: (loggamma(1 / sqrt(z)) - (1 / sqrt(z) - mpf(1) / 2) * log(1 / sqrt(z))
+                            + 1 / sqrt(z) - log(2 * pi) / 2) / sqrt(z), one,
+                 mpf(10)**-8, mpf(1) / 64, None, 6),
+    # digamma x = (x - root) g(x - 3/2), 1 <= x <= 2
+    "digamma": (lambda u: digamma(mpf("1.5") + u) / (mpf("1.5") + u - root),
+                lambda u: (mpf("1.5") + u - root) / digamma(mpf("1.5") + u),
+                mpf("-0.5001"), mpf("0.5001"), None, 21),
+    # digamma x = log x - 1/(2x) - z g(z), z = 1/x^2, x >= 8
+    "digamma_tail": (lambda z: (log(1 / sqrt(z)) - sqrt(z) / 2 - digamma(1 / sqrt(z))) / z, one,
+                     mpf(10)**-8, mpf(1) / 64, None, 6),
 }
 
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "codegen/cpu/half.h"
 #include "codegen/cpu/math.h"
 
 namespace ricci::codegen::cpu {
@@ -67,25 +68,42 @@ QuotientRemainder divide_integers(DType dtype, Wide a, Wide b) {
         select(is_special, zero, select(is_above, rest + divisor, rest))};
 }
 
-/// a // b and a % b of floating values: floor(a/b), and a - b*floor(a/b) with the sign of b.
-Wide divide_floor(Wide a, Wide b) { return select(b == 0.0, a.number(0), floor(a / b)); }
+/// The floor of the exact quotient: that of the rounded one may be one too large. What an fma
+/// leaves of a has the right sign, or is NaN where there is no such quotient.
+Wide divide_floor(Wide a, Wide b) {
+    const Wide ratio = a / b;
+    const Wide whole = floor(ratio);
+    const Wide rest = fused_multiply_add(-whole, b, a);
+    const Wide is_above = (rest != 0.0) & (rest == rest) & ((rest < 0.0) ^ (b < 0.0));
+    // Beyond this every number is whole, and what is left may have any sign.
+    const Wide is_small = abs(ratio) < (a.is_double() ? 0x1p53 : 0x1p24);
+    const Wide is_below_zero =
+        (abs(b) == HUGE_VAL) & (a != 0.0) & ((a < 0.0) ^ (b < 0.0)) & (abs(a) < HUGE_VAL);
+    return select(is_below_zero, a.number(-1), select(is_above & is_small, whole - 1.0, whole));
+}
+/// a less b times that, with the sign of b.
 Wide remainder_floor(Wide a, Wide b) {
     auto& ir = a.ir();
     const Wide rest(ir, ir.CreateFRem(a.value(), b.value()));
-    const Wide is_opposite = (rest != 0.0) & ((rest < 0.0) ^ (b < 0.0));
-    return select(b == 0.0, a.number(0), select(is_opposite, rest + b, rest));
+    const Wide is_opposite = (rest != 0.0) & (rest == rest) & ((rest < 0.0) ^ (b < 0.0));
+    return select(is_opposite, rest + b, rest);
 }
 
-/// By squaring; wraps. The exponent is not negative.
-Wide integer_power(Wide base, Wide exponent) {
-    Wide result = base.integer(1);
-    // 64 squarings at most; a base with a power above is 0, 1 or -1 or has wrapped all the same.
+/// By squaring; wraps. Of a negative exponent, 1 over the power, rounded towards 0.
+Wide integer_power(DType dtype, Wide base, Wide exponent) {
+    const Wide zero = base.integer(0);
+    const Wide one = base.integer(1);
+    Wide result = one;
+    Wide factor = base;
     for (unsigned bit = 0; bit < base.type()->getScalarSizeInBits(); ++bit) {
-        const Wide is_set = (shift_right(exponent, int(bit)) & base.integer(1)) != base.integer(0);
-        result = select(is_set, result * base, result);
-        base = base * base;
+        const Wide is_set = (shift_right(exponent, int(bit)) & one) != zero;
+        result = select(is_set, result * factor, result);
+        factor = factor * factor;
     }
-    return result;
+    if (is_unsigned(dtype)) return result;
+    // 1 and -1 are their own inverses: their powers are right for any bits of the exponent.
+    const Wide is_unit = (base == one) | (base == -one);
+    return select((exponent < zero) & !is_unit, zero, result);
 }
 
 /// The operands of one operation, all of type `dtype` (but for the condition of a selection).
@@ -139,7 +157,6 @@ Wide leaky_relu(const Operands& x) {
     const Wide slope = x.args.size() > 1 ? x.b : x.a.number(0.01);
     return select(x.a < 0.0, x.a * slope, x.a);
 }
-Wide gelu(Wide x) { return 0.5 * x * (1.0 + erf(x * M_SQRT1_2)); }
 
 /// How an operation is emitted for floating operands and for integers and bool.
 struct Row {
@@ -162,7 +179,7 @@ const Row rows[] = {
     {Op::mod,         [](X x) { return remainder_floor(x.a, x.b); },
                       [](X x) { return divide_integers(x.dtype, x.a, x.b).remainder; }},
     {Op::pow,         [](X x) { return pow(x.a, x.b); },
-                      [](X x) { return integer_power(x.a, x.b); }, true},
+                      [](X x) { return integer_power(x.dtype, x.a, x.b); }, true},
     {Op::eq,          [](X x) { return x.a == x.b; }, [](X x) { return x.a == x.b; }},
     {Op::ne,          [](X x) { return x.a != x.b; }, [](X x) { return x.a != x.b; }},
     {Op::lt,          [](X x) { return x.a < x.b; },  [](X x) { return less(x.dtype, x.a, x.b); }},
@@ -192,6 +209,8 @@ const Row rows[] = {
     {Op::trunc,       [](X x) { return trunc(x.a); },      [](X x) { return x.a; }},
     {Op::real,        [](X x) { return x.a; },             [](X x) { return x.a; }},
     {Op::conj,        [](X x) { return x.a; },             [](X x) { return x.a; }},
+    {Op::imag,        [](X x) { return x.a.number(0); },   [](X x) { return x.a.integer(0); }},
+    {Op::angle,       [](X x) { return select(x.a < 0.0, x.a.number(M_PI), x.a - x.a); }},
     {Op::isnan,       [](X x) { return is_nan(x.a); },
                       [](X x) { return x.a != x.a; }},
     {Op::isinf,       [](X x) { return abs(x.a) == HUGE_VAL; },
@@ -221,14 +240,14 @@ const Row rows[] = {
     {Op::acosh,       [](X x) { return acosh(x.a); }, none, true},
     {Op::atanh,       [](X x) { return atanh(x.a); }, none, true},
     {Op::erf,         [](X x) { return erf(x.a); }, none, true},
-    {Op::erfc,        [](X x) { return library_call(Op::erfc, x.a); }, none, true},
-    {Op::gamma,       [](X x) { return library_call(Op::gamma, x.a); }, none, true},
-    {Op::lgamma,      [](X x) { return library_call(Op::lgamma, x.a); }, none, true},
-    {Op::digamma,     [](X x) { return library_call(Op::digamma, x.a); }, none, true},
+    {Op::erfc,        [](X x) { return erfc(x.a); }, none, true},
+    {Op::gamma,       [](X x) { return gamma(x.a); }, none, true},
+    {Op::lgamma,      [](X x) { return lgamma(x.a); }, none, true},
+    {Op::digamma,     [](X x) { return digamma(x.a); }, none, true},
     {Op::hypot,       [](X x) { return hypot(x.a, x.b); }, none, true},
     {Op::sigmoid,     [](X x) { return sigmoid(x.a); }, none, true},
     {Op::softplus,    [](X x) { return softplus(x.a); }, none, true},
-    {Op::silu,        [](X x) { return x.a * sigmoid(x.a); }, none, true},
+    {Op::silu,        [](X x) { return silu(x.a); }, none, true},
     {Op::gelu,        [](X x) { return gelu(x.a); }, none, true},
 };
 // clang-format on
@@ -289,8 +308,32 @@ Wide floor_remainder(Wide a, std::int64_t divisor) {
     return a - floor_divide(a, divisor) * a.integer(divisor);
 }
 
+namespace {
+
+/// The integer at the nearest end of the type `to` where it lies beyond, in its own type.
+Wide clamped_integer(Wide a, DType from, DType to) {
+    if (from == DType::boolean) return a;
+    const unsigned bits = a.type()->getScalarSizeInBits();
+    const auto to_bits = unsigned(8 * size_bytes(to));
+    const auto constant = [&](const llvm::APInt& number) {
+        return Wide(a.ir(), llvm::ConstantInt::get(a.type(), number));
+    };
+    const bool loses_sign = is_signed(from) && !is_signed(to);
+    if (loses_sign) a = select(a < a.integer(0), a.integer(0), a);
+    const unsigned own = is_signed(from) ? bits - 1 : bits;
+    const unsigned kept = is_signed(to) ? to_bits - 1 : to_bits;
+    if (own > kept) a = smaller(from, a, constant(llvm::APInt::getLowBitsSet(bits, kept)));
+    if (own > kept && is_signed(from) && is_signed(to))
+        a = larger(from, a, constant(llvm::APInt::getHighBitsSet(bits, bits - kept)));
+    return a;
+}
+
+}  // namespace
+
 Wide convert(Wide a, DType from, DType to) {
     if (from == to) return a;
+    if (is_half(from)) return convert(widened_half(a, from), DType::f32, to);
+    if (is_half(to)) return rounded_half(a, from, to);
     auto& ir = a.ir();
     llvm::Type* type = as_vector_of(register_type(ir.getContext(), to), a).type();
     if (to == DType::boolean) return a != (a.is_floating() ? a.number(0) : a.integer(0));
@@ -304,25 +347,21 @@ Wide convert(Wide a, DType from, DType to) {
                         is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                         {type, a.type()}, {a.value()})};
     }
-    if (from == DType::boolean) return {ir, ir.CreateZExt(a.value(), type)};
-    // Between integers: clamped in a type that holds both, then cut.
-    const unsigned bits = type->getScalarSizeInBits();
-    llvm::Type* large = as_vector_of(ir.getIntNTy(128), a).type();
-    const Wide value(ir, ir.CreateIntCast(a.value(), large, is_signed(from)));
-    const auto limit = [&](llvm::APInt number, bool extends_sign) {
-        return Wide(
-            ir, llvm::ConstantInt::get(large, extends_sign ? number.sext(128) : number.zext(128)));
-    };
-    const bool has_sign = is_signed(to);
-    const Wide low = limit(
-        has_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits), has_sign);
-    const Wide high = limit(
-        has_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits), has_sign);
-    const Wide clamped = quick_min(quick_max(value, low), high);
-    return {ir, ir.CreateTrunc(clamped.value(), type)};
+    return low_bits(clamped_integer(a, from, to), from, to);
+}
+
+Wide low_bits(Wide a, DType from, DType to) {
+    auto& ir = a.ir();
+    llvm::Type* type = as_vector_of(register_type(ir.getContext(), to), a).type();
+    return {ir, ir.CreateIntCast(a.value(), type, from != DType::boolean && is_signed(from))};
 }
 
 Wide combine(Reducer reducer, DType dtype, Wide old, Wide value) {
+    if (is_half(dtype)) {
+        const Wide both =
+            combine(reducer, DType::f32, widened_half(old, dtype), widened_half(value, dtype));
+        return rounded_half(both, DType::f32, dtype);
+    }
     const bool is_bool = dtype == DType::boolean;
     switch (reducer) {
         case Reducer::sum:  return is_bool ? old | value : old + value;
@@ -343,6 +382,10 @@ Wide combine(Reducer reducer, DType dtype, Wide old, Wide value) {
 }
 
 Wide identity(Reducer reducer, DType dtype, Wide like) {
+    if (is_half(dtype)) {
+        const Wide wide = identity(reducer, DType::f32, widened_half(like, dtype));
+        return rounded_half(wide, DType::f32, dtype);
+    }
     const auto least = [&](bool is_largest) {
         if (is_floating(dtype)) return like.number(is_largest ? HUGE_VAL : -HUGE_VAL);
         const unsigned bits = like.type()->getScalarSizeInBits();

@@ -22,6 +22,8 @@ namespace ricci::codegen::cpu {
 /// `a` in another type: to floating rounds, to an integer saturates (NaN gives 0), to bool is
 /// `!= 0`.
 [[nodiscard]] Wide convert(Wide a, DType from, DType to);
+/// The low bits of an integer, as another integer type; `from` says how it is extended.
+[[nodiscard]] Wide low_bits(Wide a, DType from, DType to);
 
 /// The quotient rounded down, and what is left, by a positive constant.
 [[nodiscard]] Wide floor_divide(Wide a, std::int64_t divisor);

@@ -34,15 +34,15 @@ llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype) {
         case DType::i8:
         case DType::u8:      return llvm::Type::getInt8Ty(context);
         case DType::i16:
-        case DType::u16:     return llvm::Type::getInt16Ty(context);
+        case DType::u16:
+        case DType::f16:
+        case DType::bf16:    return llvm::Type::getInt16Ty(context);
         case DType::i32:
         case DType::u32:     return llvm::Type::getInt32Ty(context);
         case DType::i64:
         case DType::u64:     return llvm::Type::getInt64Ty(context);
         case DType::f32:     return llvm::Type::getFloatTy(context);
         case DType::f64:     return llvm::Type::getDoubleTy(context);
-        case DType::f16:
-        case DType::bf16:
         case DType::c64:
         case DType::c128:
         case DType::none:    break;

@@ -15,7 +15,8 @@ class Value;
 
 namespace ricci::codegen::cpu {
 
-/// The type of one element in memory (bool: a byte) and in a register (bool: one bit).
+/// The type of one element in memory (bool: a byte; half precision: its bits) and in a register
+/// (bool: one bit).
 /// Throws: `internal` for the types that are not supported yet.
 [[nodiscard]] llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype);
 [[nodiscard]] llvm::Type* register_type(llvm::LLVMContext& context, DType dtype);

@@ -6,9 +6,10 @@
 //   RC_KERNEL(threads) name(RC_IN(T) a, RC_OUT(T) y) {…}   an entry point; a, y: a[i] with an int
 //   RC_KERNEL(threads, blocks) …        registers such that so many blocks fit at once
 //   RC_ENTRY(name)                      after each kernel  or rc_i64 i. y may be read, too
-//   RC_BLOCK RC_THREAD RC_UNROLL RC_INLINE RC_BARRIER()
+//   RC_BLOCK RC_THREAD RC_UNROLL RC_INLINE RC_MEMBER RC_BARRIER()
 //   RC_SHARED(T, name, byte_offset, count);  RC_LOCAL(T, name, count);
 //   rc_i8 … rc_u64, rc_inf<T>(), rc_nan<T>(), rc_max_real, rc_min_real, rc_rsqrt of float, double
+//   rc_bits(float), rc_float(bits), rc_f16_bits(float), rc_f16_value(bits)
 //   rc_shuffle_xor(x, mask)             x float, double, int, rc_i64
 //   rc_vec<T, N> with v[N]; for N = 2, 4, 8, 16: rc_load4(p, i), rc_store4(p, i, vec),
 //   rc_store4_stream(p, i, vec); rc_store_stream(p, i, x)

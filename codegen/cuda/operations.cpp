@@ -26,9 +26,9 @@ std::string_view type_name(DType dtype) {
         case DType::u64:     return "rc_u64";
         case DType::f32:     return "float";
         case DType::f64:     return "double";
+        case DType::f16:     return "rc_f16";
+        case DType::bf16:    return "rc_bf16";
         case DType::none:
-        case DType::f16:
-        case DType::bf16:
         case DType::c64:
         case DType::c128:    break;
     }
@@ -39,6 +39,8 @@ std::string_view type_name(DType dtype) {
 
 Text constant_text(const Constant& constant, DType dtype) {
     if (dtype == DType::boolean) return {constant.integer != 0 ? "true" : "false"};
+    if (is_half(dtype))
+        return {format("{}({})", type_name(dtype), constant_text(constant, DType::f32).text)};
     if (is_floating(dtype)) {
         const bool is_single = dtype == DType::f32;
         const double value = is_single ? double(static_cast<float>(constant.real)) : constant.real;
@@ -304,6 +306,12 @@ Text operation_text(Op op, DType dtype, std::vector<Text> args) {
 }
 
 Text combined_text(Reducer reducer, DType dtype, Text old, Text value) {
+    if (is_half(dtype)) {
+        const auto wide = [&](Text of) { return converted_text(std::move(of), dtype, DType::f32); };
+        Text both =
+            combined_text(reducer, DType::f32, wide(std::move(old)), wide(std::move(value)));
+        return converted_text(std::move(both), DType::f32, dtype);
+    }
     switch (reducer) {
         case Reducer::sum:
             return operation_text(Op::add, dtype, {std::move(old), std::move(value)});
@@ -325,8 +333,17 @@ Text combined_text(Reducer reducer, DType dtype, Text old, Text value) {
     throw Error({.message = format("a store cannot combine by `{}`", name(reducer))});
 }
 
-Text converted_text(Text value, DType from, DType to) {
+Text converted_text(Text value, DType from, DType to, bool wraps) {
     if (from == to) return value;
+    if (is_half(from)) {
+        Text wide{format("float({})", value.text)};
+        return converted_text(std::move(wide), DType::f32, to);
+    }
+    if (is_half(to) && !is_floating(from)) {
+        // Every integer of two bytes is an f32; of wider ones the f64 is rounded once more.
+        const std::string_view between = size_bytes(from) < 4 ? "float" : "double";
+        return {format("{}({}({}))", type_name(to), between, value.text)};
+    }
     const std::string_view type = type_name(to);
     if (to == DType::boolean)
         return {format("{} != 0", at_least(Strength::sum, value)), Strength::comparison};
@@ -335,6 +352,7 @@ Text converted_text(Text value, DType from, DType to) {
     if (is_floating(to) || from == DType::boolean) return {format("{}({})", type, value.text)};
     if (to == DType::i64 && is_integer(from) && from != DType::u64)
         return {format("rc_i64({})", value.text)};
+    if (wraps) return {format("{}({})", type, value.text)};
     return {format("rc_convert<{}>({})", type, value.text)};
 }
 

@@ -19,6 +19,7 @@ using rc_u32 = unsigned int;
 using rc_u64 = unsigned long long;
 
 #define RC_INLINE __device__ __forceinline__
+#define RC_MEMBER __device__ __forceinline__
 // Unless told otherwise, one block on a multiprocessor is enough: ptxas would spill registers to
 // have more.
 #define RC_KERNEL(...) extern "C" __global__ void RC_LAUNCH_BOUNDS(__VA_ARGS__, 1, )
@@ -63,6 +64,20 @@ RC_INLINE double rc_min_real(double a, double b) {
 }
 RC_INLINE float rc_rsqrt(float x) { return rsqrt(x); }
 RC_INLINE double rc_rsqrt(double x) { return rsqrt(x); }
+
+// Half precision: bits in memory, floats in arithmetic.
+RC_INLINE unsigned rc_bits(float x) { return __float_as_uint(x); }
+RC_INLINE float rc_float(unsigned bits) { return __uint_as_float(bits); }
+RC_INLINE unsigned short rc_f16_bits(float x) {
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+RC_INLINE float rc_f16_value(unsigned short bits) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
 
 // The value of the thread of this warp whose number differs in the bits of the mask.
 template <class T> RC_INLINE T rc_shuffle_xor(T value, int mask) {

@@ -13,6 +13,35 @@ std::string_view operations() {
     return R"prelude(
 // Operations of the language. NaN and infinities are honoured, integers wrap.
 
+// The float next to the value whose last bit is 1 where the value is none: rounded to fewer bits it
+// is as the value rounded once.
+RC_INLINE float rc_odd(double x) {
+    const float nearest = float(x);
+    const unsigned bits = rc_bits(nearest);
+    if (x != x || double(nearest) == x || (bits & 1U) != 0) return nearest;
+    return rc_float(fabs(double(nearest)) > fabs(x) ? bits - 1 : bits + 1);
+}
+RC_INLINE unsigned short rc_bf16_bits(float x) {
+    const unsigned bits = rc_bits(x);
+    if (x != x) return (unsigned short)((bits >> 16) | 0x40U);
+    return (unsigned short)((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+// Elements of arrays; arithmetic is that of float.
+struct rc_f16 {
+    unsigned short bits;
+    rc_f16() = default;
+    RC_MEMBER explicit rc_f16(float x) : bits(rc_f16_bits(x)) {}
+    RC_MEMBER explicit rc_f16(double x) : bits(rc_f16_bits(rc_odd(x))) {}
+    RC_MEMBER operator float() const { return rc_f16_value(bits); }
+};
+struct rc_bf16 {
+    unsigned short bits;
+    rc_bf16() = default;
+    RC_MEMBER explicit rc_bf16(float x) : bits(rc_bf16_bits(x)) {}
+    RC_MEMBER explicit rc_bf16(double x) : bits(rc_bf16_bits(rc_odd(x))) {}
+    RC_MEMBER operator float() const { return rc_float(unsigned(bits) << 16); }
+};
+
 template <class T> struct rc_limits;
 #define RC_LIMITS(T, U, LOW, HIGH)              \
     template <> struct rc_limits<T> {           \

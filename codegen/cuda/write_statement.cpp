@@ -306,7 +306,7 @@ void NestWriter::store(const Store& store, const Text& text) {
                            index(store.at), text.text));
     if (!store.combine) return line(format("{} = {};", target, text.text));
     const bool is_sum = store.combine == Reducer::sum;
-    if (is_floating(dtype) && (is_sum || store.combine == Reducer::prod)) {
+    if (is_floating(dtype) && !is_half(dtype) && (is_sum || store.combine == Reducer::prod)) {
         const bool is_difference =
             is_sum && text.strength == Strength::unary && text.text[0] == '-';
         return line(is_difference ? format("{} -= {};", target, text.text.substr(1))

@@ -46,7 +46,8 @@ Text NestWriter::value(const Value& value) {
             return operation_text(operate.op, operate.args.back()->dtype, std::move(args));
         },
         [&](const Convert& convert) {
-            return converted_text(this->value(convert.a), convert.a->dtype, value->dtype);
+            return converted_text(this->value(convert.a), convert.a->dtype, value->dtype,
+                                  convert.wraps);
         },
         [&](const LetValue& let) {
             const auto found = lets_.find(let.number);

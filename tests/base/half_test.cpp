@@ -1,6 +1,7 @@
 // tests/base/half_test.cpp – rounding to sixteen bits
 #include "base/half.h"
 
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 

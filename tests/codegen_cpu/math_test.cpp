@@ -16,13 +16,20 @@ namespace {
 using namespace codegen;
 using Real = long double;
 
-/// A function, what it should be, where it is sampled, and how far off it may be, in units in the
-/// last place (what was found, and a tenth or so more).
+/// What the error is measured in: units in the last place of the exact value, or of 1 where that is
+/// larger (around roots that no number is near).
+enum class Unit : std::uint8_t { value, one };
+enum class Domain : std::uint8_t { all, positive };
+
+/// A function, what it should be, where most of its samples lie, and how far off it may be, in
+/// units in the last place (what was found on any target, rounded up).
 struct Row {
     Op op;
     Real (*exact)(Real);
-    double low, high;  ///< magnitudes are drawn evenly and by logarithm
+    double spread;  ///< samples are drawn evenly from [-spread, spread] besides all magnitudes
     double ulps_f32, ulps_f64;
+    Unit unit = Unit::value;
+    Domain domain = Domain::all;
 };
 
 /// y = op(x) for whole vectors of the target.
@@ -55,7 +62,7 @@ std::vector<T> evaluate(Op op, const Target& target, std::vector<std::vector<T>>
 
 /// The distance in units in the last place of a T at the exact value.
 template <class T>
-double ulps(T found, Real exact) {
+double ulps(T found, Real exact, Unit measure = Unit::value) {
     const T rounded = static_cast<T>(exact);
     if (std::isnan(exact) || std::isnan(found))
         return std::isnan(exact) && std::isnan(found) ? 0 : 1e30;
@@ -67,181 +74,231 @@ double ulps(T found, Real exact) {
         return std::abs(exact) > limit * 0.999999L && !std::isnan(found) ? 1 : 1e30;
     }
     int exponent = 0;
-    std::frexp(static_cast<T>(exact), &exponent);
+    const T size = static_cast<T>(exact);
+    std::frexp(measure == Unit::one ? std::max(std::abs(size), T{1}) : size, &exponent);
     exponent = std::max(exponent, std::numeric_limits<T>::min_exponent);
     const Real unit = std::ldexp(Real{1}, exponent - std::numeric_limits<T>::digits);
     return double(std::abs(Real(found) - exact) / unit);
 }
 
-/// Special values, and numbers of both signs spread evenly and by magnitude over the range.
 template <class T>
-std::vector<T> samples(double low, double high) {
+std::vector<T> special_values() {
     using Limits = std::numeric_limits<T>;
-    std::vector<T> result = {T{0},
-                             -T{0},
-                             Limits::infinity(),
-                             -Limits::infinity(),
-                             Limits::quiet_NaN(),
-                             Limits::denorm_min(),
-                             -Limits::denorm_min(),
-                             Limits::min(),
-                             -Limits::min(),
-                             Limits::min() / 4,
-                             T{1},
-                             T{-1},
-                             T(0.5),
-                             T(-0.5),
-                             T{2},
-                             T{10},
-                             Limits::max(),
-                             Limits::lowest()};
-    const std::vector<double> evenly = numbers<double>(20000, 3);
-    for (const double u : evenly) {
-        const double position = (u + 1) / 2;
-        result.push_back(static_cast<T>(low + (high - low) * position));
-        const double top = std::log(std::max(std::abs(low), std::abs(high)));
-        const double bottom = std::log(double(Limits::denorm_min()));
-        const double magnitude = std::exp(bottom + (top - bottom) * position);
-        if (magnitude <= high) result.push_back(static_cast<T>(magnitude));
-        if (-magnitude >= low) result.push_back(static_cast<T>(-magnitude));
+    return {T{0},
+            -T{0},
+            Limits::infinity(),
+            -Limits::infinity(),
+            Limits::quiet_NaN(),
+            Limits::denorm_min(),
+            -Limits::denorm_min(),
+            Limits::min(),
+            -Limits::min(),
+            Limits::min() / 4,
+            T{1},
+            T{-1},
+            T(0.5),
+            T(-0.5),
+            T{2},
+            T{10},
+            Limits::max(),
+            Limits::lowest()};
+}
+
+/// Special values, numbers of both signs of every magnitude that there is, and numbers spread
+/// evenly.
+template <class T>
+std::vector<T> samples(double spread, Domain domain) {
+    using Limits = std::numeric_limits<T>;
+    std::vector<T> result = special_values<T>();
+    const std::vector<double> random = numbers<double>(40000, 3);
+    const int lowest = Limits::min_exponent - Limits::digits;
+    const int magnitudes = Limits::max_exponent - lowest;
+    for (std::size_t i = 0; i < random.size(); ++i) {
+        const double u = (random[i] + 1) / 2;
+        result.push_back(static_cast<T>(spread * random[i]));
+        const int exponent = lowest + static_cast<int>(i % std::size_t(magnitudes)) + 1;
+        const T magnitude = std::ldexp(static_cast<T>(1 + u) / 2, exponent);
+        result.push_back(magnitude);
+        result.push_back(-magnitude);
     }
+    if (domain == Domain::positive)
+        for (T& each : result) each = std::abs(each);
     return result;
 }
 
+/// The largest error of a function on any target, and where it is.
 template <class T>
-void check(const Row& row, const Target& target, double allowed) {
-    std::vector<T> x = samples<T>(row.low, row.high);
-    const std::vector<T> y = evaluate<T>(row.op, target, {x});
-    double worst = 0;
-    T where = 0;
-    T found = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double error = ulps(y[i], row.exact(Real(x[i])));
-        if (error > worst) {
-            worst = error;
-            where = x[i];
-            found = y[i];
+void check(const Row& row, double allowed) {
+    const std::vector<T> x = samples<T>(row.spread, row.domain);
+    std::vector<Real> exact;
+    for (const T each : x) exact.push_back(row.exact(Real(each)));
+    double largest = 0;
+    for (const Target& target : runnable_targets()) {
+        const std::vector<T> y = evaluate<T>(row.op, target, {x});
+        double worst = 0;
+        std::size_t where = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double error = ulps(y[i], exact[i], row.unit);
+            if (error > worst) {
+                worst = error;
+                where = i;
+            }
         }
+        INFO(format("{} {} {}: {:.2f} ulp at {:.17g}: {:.17g} instead of {:.17g}", target.cpu,
+                    info(row.op).name, sizeof(T) == 4 ? "f32" : "f64", worst, double(x[where]),
+                    double(y[where]), double(exact[where])));
+        CHECK(worst <= allowed);
+        largest = std::max(largest, worst);
     }
-    INFO(format("{} {} {}: {:.2f} ulp at {:.17g}: {:.17g}", target.cpu, info(row.op).name,
-                sizeof(T) == 4 ? "f32" : "f64", worst, double(where), double(found)));
-    CHECK(worst <= allowed);
+    MESSAGE(format("{} {} {:.2f}", info(row.op).name, sizeof(T) == 4 ? "f32" : "f64", largest));
 }
 
 Real sigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
 Real softplus(Real x) { return std::max(x, Real{0}) + std::log1p(std::exp(-std::abs(x))); }
 Real rsqrt(Real x) { return 1 / std::sqrt(x); }
 Real silu(Real x) { return x * sigmoid(x); }
-Real exact_gelu(Real x) { return x / 2 * std::erfc(-x / std::sqrt(Real{2})); }
+/// x/2 erfc(-x/sqrt 2), with what the rounded argument is off by put back: erfc goes like e^(-z^2).
+Real gelu(Real x) {
+    const Real z = x / std::sqrt(Real{2});
+    const Real square = x * x;
+    const Real lost = std::fma(x, x, -square);
+    const Real off = std::isfinite(square) ? std::fma(z, z, -square / 2) - lost / 2 : 0;
+    const Real tail = std::erfc(-z);
+    return x / 2 * (x < 0 && tail > 0 && std::isfinite(off) ? tail * (1 + off) : tail);
+}
+
+/// Recurrence up to 40, then the asymptotic series; reflected below 0.
+Real digamma(Real x) {
+    if (x == 0) return std::copysign(HUGE_VALL, -x);
+    if (x < 0) {
+        if (x == std::floor(x)) return std::numeric_limits<Real>::quiet_NaN();
+        const Real pi = std::acos(Real{-1});
+        return digamma(1 - x) - pi / std::tan(pi * (x - std::round(x)));
+    }
+    Real result = 0;
+    for (; x < 40; x += 1) result -= 1 / x;
+    const Real s = 1 / (x * x);
+    const Real series =
+        s * (1 / Real{12} -
+             s * (1 / Real{120} - s * (1 / Real{252} - s * (1 / Real{240} - s * (1 / Real{132})))));
+    return result + std::log(x) - 1 / (2 * x) - series;
+}
+
+Real log_gamma(Real x) {
+    int sign = 0;
+    return ::lgammal_r(x, &sign);
+}
 
 // clang-format off
 const Row rows[] = {
-    {Op::exp,      std::exp,   -110,  100,  1.0, 1.0},
-    {Op::expm1,    std::expm1, -50,   100,  1.8, 1.8},
-    {Op::log,      std::log,   0,     1e30, 0.8, 0.8},
-    {Op::log1p,    std::log1p, -1,    1e30, 1.5, 1.5},
-    {Op::log2,     std::log2,  0,     1e30, 1.5, 1.5},
-    {Op::log10,    std::log10, 0,     1e30, 1.5, 1.5},
-    {Op::sqrt,     std::sqrt,  0,     1e30, 0.5, 0.51},  // long double's root is rounded, too
-    {Op::rsqrt,    rsqrt,      0,     1e30, 1.5, 1.5},
-    {Op::cbrt,     std::cbrt,  -1e30, 1e30, 1.0, 1.0},
-    {Op::sin,      std::sin,   -1e7,  1e7,  1.5, 1.0},
-    {Op::cos,      std::cos,   -1e7,  1e7,  1.5, 1.0},
-    {Op::tan,      std::tan,   -1e7,  1e7,  2.8, 2.0},
-    {Op::asin,     std::asin,  -1,    1,    2.5, 2.2},
-    {Op::acos,     std::acos,  -1,    1,    1.5, 1.5},
-    {Op::atan,     std::atan,  -100,  100,  1.8, 1.5},
-    {Op::sinh,     std::sinh,  -95,   95,   1.5, 1.8},
-    {Op::cosh,     std::cosh,  -95,   95,   1.5, 1.5},
-    {Op::tanh,     std::tanh,  -12,   12,   1.8, 2.3},
-    {Op::asinh,    std::asinh, -1e30, 1e30, 1.6, 1.6},
-    {Op::acosh,    std::acosh, 1,     1e30, 1.6, 1.6},
-    {Op::atanh,    std::atanh, -1,    1,    1.8, 2.0},
-    {Op::erf,      std::erf,   -7,    7,    2.5, 1.8},
-    {Op::erfc,     std::erfc,  -7,    10,   3.0, 3.0},
-    {Op::sigmoid,  sigmoid,    -110,  110,  2.2, 2.2},
-    {Op::softplus, softplus,   -110,  110,  2.0, 2.0},
-    {Op::silu,     silu,       -80,   110,  3.2, 3.2},
+    {Op::exp,      std::exp,   110,  1.0, 1.0},
+    {Op::expm1,    std::expm1, 50,   1.8, 1.8},
+    {Op::log,      std::log,   4,    0.8, 0.8},
+    {Op::log1p,    std::log1p, 4,    1.5, 1.5},
+    {Op::log2,     std::log2,  4,    1.6, 1.6},
+    {Op::log10,    std::log10, 4,    1.8, 1.7},
+    {Op::sqrt,     std::sqrt,  4,    0.5, 0.51},  // long double's root is rounded, too
+    {Op::rsqrt,    rsqrt,      4,    1.5, 1.5},
+    {Op::cbrt,     std::cbrt,  8,    1.0, 1.0},
+    {Op::sin,      std::sin,   1e5,  1.5, 1.0},
+    {Op::cos,      std::cos,   1e5,  1.5, 1.0},
+    {Op::tan,      std::tan,   1e5,  2.8, 2.0},
+    {Op::asin,     std::asin,  1,    2.5, 2.2},
+    {Op::acos,     std::acos,  1,    1.5, 1.5},
+    {Op::atan,     std::atan,  100,  1.8, 1.5},
+    {Op::sinh,     std::sinh,  95,   1.5, 1.8},
+    {Op::cosh,     std::cosh,  95,   1.5, 1.5},
+    {Op::tanh,     std::tanh,  12,   2.0, 2.4},
+    {Op::asinh,    std::asinh, 8,    1.8, 1.8},
+    {Op::acosh,    std::acosh, 8,    1.8, 1.6},
+    {Op::atanh,    std::atanh, 1,    1.8, 2.0},
+    {Op::erf,      std::erf,   7,    2.5, 1.8},
+    {Op::erfc,     std::erfc,  28,   3.0, 3.0},
+    {Op::gamma,    std::tgamma, 180, 1.0, 10},
+    {Op::lgamma,   log_gamma,  12,   1.0, 6.0, Unit::value, Domain::positive},
+    {Op::lgamma,   log_gamma,  200,  1.0, 5.0, Unit::one},
+    {Op::digamma,  digamma,    12,   1.0, 16, Unit::one},
+    {Op::sigmoid,  sigmoid,    110,  2.2, 2.2},
+    {Op::softplus, softplus,   110,  2.0, 2.0},
+    {Op::silu,     silu,       110,  4.5, 4.5},
+    {Op::gelu,     gelu,       40,   4.5, 4.5},
 };
 // clang-format on
 
-TEST_CASE("elementary functions are right to a few units in the last place") {
-    for (const Target& target : runnable_targets()) {
-        for (const Row& row : rows) {
-            check<float>(row, target, row.ulps_f32);
-            check<double>(row, target, row.ulps_f64);
-        }
+TEST_CASE("elementary functions are right to a few units in the last place, everywhere") {
+    for (const Row& row : rows) {
+        check<float>(row, row.ulps_f32);
+        check<double>(row, row.ulps_f64);
     }
 }
 
-TEST_CASE("gelu is right to a few units in the last place of its argument") {
-    for (const Target& target : runnable_targets()) {
-        const std::vector<double> u = numbers<double>(20000, 4);
-        std::vector<float> x;
-        for (const double each : u) x.push_back(static_cast<float>(each * 12));
-        const std::vector<float> y = evaluate<float>(Op::gelu, target, {x});
-        double worst = 0;
-        for (std::size_t i = 0; i < x.size(); ++i) {
-            const double error = std::abs(double(y[i]) - double(exact_gelu(Real(x[i]))));
-            worst = std::max(worst, error / (std::abs(double(x[i])) * 0x1p-24));
-        }
-        CHECK(worst <= 4);
-    }
-}
-
-/// Pairs of samples of magnitudes that suit a power, and every pair of special values.
+/// Pairs of special values, of magnitudes that suit a power, and of all magnitudes.
 template <class T>
-std::pair<std::vector<T>, std::vector<T>> pairs(double range_x, double range_y) {
-    const std::vector<T> special = samples<T>(-1, 1);
+std::pair<std::vector<T>, std::vector<T>> pairs() {
+    using Limits = std::numeric_limits<T>;
     std::vector<T> x;
     std::vector<T> y;
-    for (std::size_t i = 0; i < 18; ++i) {
-        for (std::size_t j = 0; j < 18; ++j) {
-            x.push_back(special[i]);
-            y.push_back(special[j]);
+    for (const T a : special_values<T>()) {
+        for (const T b : special_values<T>()) {
+            x.push_back(a);
+            y.push_back(b);
         }
     }
     const std::vector<double> u = numbers<double>(20000, 5);
     const std::vector<double> v = numbers<double>(20000, 6);
+    const auto of_magnitude = [](double each) {
+        const double exponent = each * Limits::max_exponent;
+        const T size = std::ldexp(static_cast<T>(1.5 + each / 2), static_cast<int>(exponent));
+        return std::fmod(std::abs(each) * 1e6, 2.0) < 1 ? size : -size;
+    };
     for (std::size_t i = 0; i < u.size(); ++i) {
-        x.push_back(static_cast<T>(u[i] * range_x));
-        y.push_back(static_cast<T>(v[i] * range_y));
-        x.push_back(static_cast<T>(std::exp(u[i] * 80)));
-        y.push_back(static_cast<T>(v[i] * 8));
-        x.push_back(static_cast<T>(u[i] * range_x));
-        y.push_back(static_cast<T>(std::round(v[i] * range_y)));
+        x.push_back(static_cast<T>(u[i] * 30));
+        y.push_back(static_cast<T>(v[i] * 20));
+        x.push_back(static_cast<T>(u[i] * 30));
+        y.push_back(static_cast<T>(std::round(v[i] * 20)));
+        x.push_back(of_magnitude(u[i]));
+        y.push_back(of_magnitude(v[i]));
+        // Powers up to the largest number, of every base.
+        const T base = std::abs(of_magnitude(u[i]));
+        x.push_back(base);
+        y.push_back(static_cast<T>(v[i] * Limits::max_exponent / std::log2(double(base))));
     }
     return {x, y};
 }
 
 template <class T>
-void check_pairs(Op op, Real (*exact)(Real, Real), const Target& target, double allowed) {
-    const auto [x, y] = pairs<T>(30, 20);
-    const std::vector<T> z = evaluate<T>(op, target, {x, y});
-    double worst = 0;
-    std::size_t where = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double error = ulps(z[i], exact(Real(x[i]), Real(y[i])));
-        if (error > worst) {
-            worst = error;
-            where = i;
+void check_pairs(Op op, Real (*exact)(Real, Real), double allowed) {
+    const auto [x, y] = pairs<T>();
+    std::vector<Real> expected;
+    for (std::size_t i = 0; i < x.size(); ++i) expected.push_back(exact(Real(x[i]), Real(y[i])));
+    double largest = 0;
+    for (const Target& target : runnable_targets()) {
+        const std::vector<T> z = evaluate<T>(op, target, {x, y});
+        double worst = 0;
+        std::size_t where = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double error = ulps(z[i], expected[i]);
+            if (error > worst) {
+                worst = error;
+                where = i;
+            }
         }
+        INFO(format("{} {} {}: {:.2f} ulp at {:.17g}, {:.17g}: {:.17g}", target.cpu, info(op).name,
+                    sizeof(T) == 4 ? "f32" : "f64", worst, double(x[where]), double(y[where]),
+                    double(z[where])));
+        CHECK(worst <= allowed);
+        largest = std::max(largest, worst);
     }
-    INFO(format("{} {} {}: {:.2f} ulp at {:.17g}, {:.17g}: {:.17g}", target.cpu, info(op).name,
-                sizeof(T) == 4 ? "f32" : "f64", worst, double(x[where]), double(y[where]),
-                double(z[where])));
-    CHECK(worst <= allowed);
+    MESSAGE(format("{} {} {:.2f}", info(op).name, sizeof(T) == 4 ? "f32" : "f64", largest));
 }
 
-TEST_CASE("functions of two numbers are right to a few units in the last place") {
-    for (const Target& target : runnable_targets()) {
-        check_pairs<float>(Op::pow, std::pow, target, 1);
-        check_pairs<double>(Op::pow, std::pow, target, 1.2);
-        check_pairs<float>(Op::hypot, std::hypot, target, 1.5);
-        check_pairs<double>(Op::hypot, std::hypot, target, 1.5);
-        check_pairs<float>(Op::atan2, std::atan2, target, 4);
-        check_pairs<double>(Op::atan2, std::atan2, target, 4);
-    }
+TEST_CASE("functions of two numbers are right to a few units in the last place, everywhere") {
+    check_pairs<float>(Op::pow, std::pow, 1);
+    check_pairs<double>(Op::pow, std::pow, 1.2);
+    check_pairs<float>(Op::hypot, std::hypot, 1.5);
+    check_pairs<double>(Op::hypot, std::hypot, 1.5);
+    check_pairs<float>(Op::atan2, std::atan2, 2.0);
+    check_pairs<double>(Op::atan2, std::atan2, 2.0);
 }
 
 }  // namespace

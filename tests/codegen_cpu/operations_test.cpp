@@ -100,13 +100,38 @@ TEST_CASE("integers wrap") {
           std::vector<std::int64_t>{81, -8, 1, 0});
 }
 
-TEST_CASE("floating quotients and remainders are rounded down") {
-    const std::vector<double> a = {7, -7, 7, -7, 1.5, 3, -6};
-    const std::vector<double> b = {2, 2, -2, -2, 0, 0, 3};
-    CHECK(apply<double, double>(Op::floordiv, {a, b}, cpu::host_target()) ==
-          std::vector<double>{3, -4, -4, 3, 0, 0, -2});
-    CHECK(apply<double, double>(Op::mod, {a, b}, cpu::host_target()) ==
-          std::vector<double>{1, 1, -1, -1, 0, 0, 0});
+TEST_CASE("floating quotients and remainders are of the exact quotient, rounded down") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        const std::vector<double> a = {7, -7, 7, -7, 1, -1, -6, 1e300, inf, -5, 5, -0.0};
+        const std::vector<double> b = {2, 2, -2, -2, 0.1, 0.1, 3, 3, 2, inf, inf, 3};
+        CHECK(apply<double, double>(Op::floordiv, {a, b}, target) ==
+              std::vector<double>{3, -4, -4, 3, 9, -10, -2, 1e300 / 3, inf, -1, 0, 0});
+        const std::vector<double> c = {7, -7, 7, -7, 1, -6, -5, 5};
+        const std::vector<double> d = {2, 2, -2, -2, 0.1, 3, inf, inf};
+        CHECK(apply<double, double>(Op::mod, {c, d}, target) ==
+              std::vector<double>{1, 1, -1, -1, std::fmod(1, 0.1), 0, inf, 5});
+    }
+}
+
+TEST_CASE("a floating quotient by zero is infinite or NaN, a remainder NaN") {
+    const auto by_zero = [](Op op) {
+        return map<double, double>(
+            {{1, -1, 0, nan}, {0, 0, 0, 0}}, cpu::host_target(), 4,
+            [&](const auto& loads) { return make_operation(op, loads, DType::f64); });
+    };
+    const std::vector<double> quotients = by_zero(Op::floordiv);
+    CHECK(quotients[0] == inf);
+    CHECK(quotients[1] == -inf);
+    CHECK(std::isnan(quotients[2]));
+    CHECK(std::isnan(quotients[3]));
+    for (const double rest : by_zero(Op::mod)) CHECK(std::isnan(rest));
+}
+
+TEST_CASE("one over an integer power is rounded towards 0") {
+    CHECK(apply<std::int64_t, std::int64_t>(Op::pow, {{1, -1, -1, 2, 0}, {-3, -3, -2, -1, -1}},
+                                            cpu::host_target()) ==
+          std::vector<std::int64_t>{1, -1, 1, 0, 0});
 }
 
 TEST_CASE("max and min give NaN where one operand is") {

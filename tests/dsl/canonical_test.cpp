@@ -43,14 +43,14 @@ TEST_CASE("reductions equal up to the names of indices are one: softmax") {
 TEST_CASE("a mean is a sum over the count of its domain: layer norm") {
     CHECK(canonical("Y[n,d] := (X[n,d] - mean[c](X[n,c])) * g[d] / sqrt(mean[c]((X[n,c] - "
                     "mean[e](X[n,e]))^2) + 1e-5) + b[d]") ==
-          "t1[n] := sum[c](X[n,c])\n"
-          "t2[n] := sum[c]((X[n,c] - t1[n]/size(X,1))^2)\n"
+          "t1[n] := sum[c](1.0*X[n,c])\n"
+          "t2[n] := sum[c](1.0*(X[n,c] - t1[n]/size(X,1))^2)\n"
           "Y[n,d] := (X[n,d] - t1[n]/size(X,1))*g[d]/sqrt(t2[n]/size(X,1) + 1e-5) + b[d]\n");
 }
 
 TEST_CASE("a mean under a condition counts the points where it holds") {
     CHECK(canonical("y[i] := mean[k | k <= i](A[i,k])") ==
-          "t1[i] := sum[k | k <= i](A[i,k])\n"
+          "t1[i] := sum[k | k <= i](1.0*A[i,k])\n"
           "t2[i] := sum[k | k <= i](1)\n"
           "y[i] := t1[i]/t2[i]\n");
 }
@@ -66,14 +66,14 @@ TEST_CASE("a mean requires that its range has a point") {
 TEST_CASE("the other derived reducers are sums and maxima") {
     CHECK(canonical("a := any[i](x[i] > 0)") == "a := max[i](x[i] > 0)\n");
     CHECK(canonical("a := all[i](x[i])") == "a := min[i](x[i] != 0)\n");
-    CHECK(canonical("a := count[i](x[i] > 1)") == "a := sum[i](x[i] > 1 ? 1 : 0)\n");
+    CHECK(canonical("a := count[i](x[i] > 1)") == "a := sum[i](i64(x[i] > 1))\n");
     CHECK(canonical("a := norm[i](x[i])") ==
-          "t1 := sum[i](abs2(x[i]))\n"
+          "t1 := sum[i](abs2(1.0*x[i]))\n"
           "a := sqrt(t1)\n");
     CHECK(canonical("a := logsumexp[i](x[i])") ==
           "t1 := max[i](x[i])\n"
-          "t2 := sum[i](exp(x[i] - (isfinite(t1) ? t1 : 0)))\n"
-          "a := (isfinite(t1) ? t1 : 0) + log(t2)\n");
+          "t2 := sum[i](exp(x[i] - (isfinite(t1) ? t1 : 0.0)))\n"
+          "a := (isfinite(t1) ? t1 : 0.0) + log(t2)\n");
 }
 
 TEST_CASE("a reduction that an earlier statement made is read from there") {

@@ -24,6 +24,7 @@ using rc_u64 = unsigned long long;
 static const rc_device* rc_the_device;
 
 #define RC_INLINE [[maybe_unused]] static inline
+#define RC_MEMBER inline
 #define RC_UNROLL
 #define RC_BLOCK (rc_the_device->place->block)
 #define RC_THREAD (rc_the_device->place->thread)
@@ -283,6 +284,43 @@ template <class T>
 RC_INLINE T rc_min_real(T a, T b) {
     if (a != a || b != b) return a + b;
     return a < b || (a == b && __builtin_signbit(a)) ? a : b;
+}
+
+RC_INLINE unsigned rc_bits(float x) {
+    unsigned bits;
+    __builtin_memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+RC_INLINE float rc_float(unsigned bits) {
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof(bits));
+    return x;
+}
+/// `bits` without the lowest `count`, rounded to nearest even.
+RC_INLINE unsigned rc_cut(unsigned bits, unsigned count) {
+    return (bits + (1U << (count - 1)) - 1 + ((bits >> count) & 1U)) >> count;
+}
+RC_INLINE unsigned short rc_f16_bits(float x) {
+    const unsigned bits = rc_bits(x);
+    const unsigned size = bits & 0x7fffffffU;
+    unsigned result = 0;
+    if (size > 0x7f800000U)
+        result = 0x7fff;
+    else if (size >= 0x47800000U)  // 2^16
+        result = 0x7c00;
+    else if (size >= 0x38800000U)  // 2^-14, the least normal number
+        result = rc_cut(size - 0x38000000U, 13);
+    else if (size >= 0x33000000U)  // 2^-25, half the least number
+        result = rc_cut((size & 0x7fffffU) | 0x800000U, 126 - (size >> 23));
+    return static_cast<unsigned short>(((bits >> 16) & 0x8000U) | result);
+}
+RC_INLINE float rc_f16_value(unsigned short half) {
+    const unsigned sign = (half & 0x8000U) << 16;
+    const unsigned size = half & 0x7fffU;
+    if (size >= 0x7c00U) return rc_float(sign | 0x7f800000U | (size & 0x3ffU) << 13);
+    if (size >= 0x400U) return rc_float(sign | ((size << 13) + 0x38000000U));
+    const float small = static_cast<float>(size) * 0x1p-24f;
+    return sign != 0 ? -small : small;
 }
 
 #define RC_REAL_1(name)                                              \

@@ -14,8 +14,8 @@ namespace ricci::tests {
 [[nodiscard]] std::size_t program_count();
 
 /// Calls `check` for so many valid programs, parsed and canonical; a seed whose program the
-/// language refuses is passed over. Fails the case when the generator misses more than one in ten,
-/// and when an error of Ricci's own comes up.
+/// language refuses is passed over. Fails the case when the generator misses more than one in ten
+/// (of all types: one in two), and when an error of Ricci's own comes up.
 void for_each_program(std::size_t count,
                       const std::function<void(const RandomProgram&, const Program&)>& check,
                       const RandomForms& forms = {});

@@ -26,9 +26,9 @@ TEST_CASE("without a GPU arrays are on the host and stay there") {
     CHECK(x.to(Device::reference).data() == x.data());
     CHECK(Array().to(Device::cpu).is_empty_handle());
     const tests::SetVariable nowhere("RICCI_CUDA_PATH", "/no/such/directory");
-    CHECK(tests::error_text([&] {
-              (void)x.to(Device::cuda);
-          }).starts_with("device: the CUDA driver (libcuda.so.1) is not in RICCI_CUDA_PATH="));
+    CHECK(tests::error_text([&] { (void)x.to(Device::cuda); })
+              .starts_with("device: the CUDA driver (libcuda.so.1) is not in "
+                           "RICCI_CUDA_PATH=/no/such/directory\n"));
     synchronize(Device::cuda);
 }
 

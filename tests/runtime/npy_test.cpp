@@ -52,6 +52,26 @@ TEST_CASE("what is saved is loaded") {
     CHECK(folder.file_count() == 1);
 }
 
+TEST_CASE("half precision is saved as NumPy does, bf16 as ml_dtypes does") {
+    const TemporaryFolder folder;
+    const Array a = Array::from({1.0, -2.5, 65504.0}, {3});
+    save_npy(folder / "a.npy", a.to(DType::f16));
+    const std::string f16 = read_bytes(folder / "a.npy");
+    CHECK(f16.find("'<f2'") != std::string::npos);
+    CHECK(f16.substr(128) == std::string("\x00\x3c\x00\xc1\xff\x7b", 6));
+    save_npy(folder / "b.npy", a.to(DType::bf16));
+    const std::string bf16 = read_bytes(folder / "b.npy");
+    CHECK(bf16.find("'<V2'") != std::string::npos);
+    CHECK(bf16.substr(128) == std::string("\x80\x3f\x20\xc0\x80\x47", 6));
+    for (const auto& [file, dtype] :
+         {std::pair{"a.npy", DType::f16}, std::pair{"b.npy", DType::bf16}}) {
+        const Array b = load_npy(folder / file);
+        CHECK(b.dtype() == dtype);
+        CHECK(b.at({1}) == -2.5);
+    }
+    CHECK(str(load_npy(folder / "a.npy")) == "[    1,  -2.5, 65504]");
+}
+
 TEST_CASE("a file is what NumPy writes") {
     const TemporaryFolder folder;
     save_npy(folder / "a.npy", Array::from<double>({1, 2}, {2}));

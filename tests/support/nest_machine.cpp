@@ -366,7 +366,9 @@ class Machine {
             [&](const Load& load) { return read(load.buffer, place(load.buffer, load.at)); },
             [&](const LetValue& let) { return now_->lets.at(let.number); },
             [&](const Convert& convert) {
-                return runtime::convert_scalar(evaluate(convert.a), convert.a->dtype, value->dtype);
+                return runtime::convert_scalar(
+                    evaluate(convert.a), convert.a->dtype, value->dtype,
+                    convert.wraps ? runtime::Narrowing::wraps : runtime::Narrowing::saturates);
             },
             [&](const Operate& operate) {
                 std::vector<Scalar> args;

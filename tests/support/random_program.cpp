@@ -27,6 +27,10 @@ constexpr std::array index_names = {"i", "j", "k", "l", "m", "n", "o", "p", "q",
 
 constexpr std::int64_t offset_value = 2;
 
+constexpr std::array all_types = {DType::boolean, DType::i8,  DType::i16, DType::i32, DType::i64,
+                                  DType::u8,      DType::u16, DType::u32, DType::u64, DType::f16,
+                                  DType::bf16,    DType::f32, DType::f64};
+
 struct Symbol {
     std::string name;
     std::int64_t lower = 0;
@@ -59,6 +63,10 @@ class Generator {
         types_ = style < 2    ? std::vector{DType::f32}
                  : style == 2 ? std::vector{DType::f64}
                               : std::vector{DType::f32, DType::f64};
+        if (!forms.all_types) return;
+        types_.clear();
+        for (std::int64_t n = style == 0 ? 1 : style; n > 0; --n)
+            types_.push_back(all_types[static_cast<std::size_t>(below(std::ssize(all_types)))]);
     }
 
     RandomProgram run() {

@@ -17,14 +17,16 @@ struct RandomProgram {
     Signature signature;
 };
 
-/// Which forms are drawn beside those of affine programs in real numbers.
+/// Which forms are drawn beside those of affine programs in f32, f64 or both.
 struct RandomForms {
     bool subscripts = false;  ///< gathered and modified ones
+    bool all_types = false;   ///< arrays of one, two or three of all types
 };
 
 /// Draws a program. Most are valid; the few that are not are refused with an error by the checks of
-/// the language, which is for the caller to look at: draw another one. The same seed without
-/// further forms gives the same program as ever.
+/// the language, which is for the caller to look at: draw another one. Of all types more are
+/// refused: u64 with a signed integer, a floating value for an array of integers. The same seed
+/// without further forms gives the same program as ever.
 [[nodiscard]] RandomProgram random_program(std::uint64_t seed, const RandomForms& forms = {});
 
 /// Everything needed to look at a failure: seed, text, shapes.

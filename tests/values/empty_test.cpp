@@ -1,0 +1,151 @@
+// tests/values/empty_test.cpp – reductions over nothing, of NaN, of equal values
+#include <cmath>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "tests/support/error_text.h"
+#include "tests/values/samples.h"
+
+namespace ricci::tests {
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+bool is_whole(DType dtype) { return is_integer(dtype) || dtype == DType::boolean; }
+
+double of_nothing(std::string_view reducer, DType dtype) {
+    const Array a = Array::zeros(dtype, {0});
+    return run_both(format("s := {}[k](a[k])", reducer), {{"a", a}}).item();
+}
+
+TEST_CASE("a reduction over nothing gives the identity of its type") {
+    for (const DType dtype : real_types) {
+        CAPTURE(name(dtype));
+        CHECK(of_nothing("sum", dtype) == 0);
+        CHECK(of_nothing("prod", dtype) == 1);
+        const double low = is_whole(dtype) ? static_cast<double>(least(dtype)) : -inf;
+        const double high = is_whole(dtype) ? static_cast<double>(greatest(dtype)) : inf;
+        CHECK(of_nothing("max", dtype) == low);
+        CHECK(of_nothing("min", dtype) == high);
+        CHECK(of_nothing("any", dtype) == 0);
+        CHECK(of_nothing("all", dtype) == 1);
+        CHECK(of_nothing("count", dtype) == 0);
+        CHECK(of_nothing("logsumexp", dtype) == -inf);
+        CHECK(of_nothing("norm", dtype) == 0);
+    }
+}
+
+TEST_CASE("what a condition leaves nothing of gives the identity, too") {
+    const Array a = small_values(DType::f32, 33);
+    for (const auto& [reducer, expected] :
+         std::initializer_list<std::pair<const char*, double>>{{"sum", 0},
+                                                               {"prod", 1},
+                                                               {"max", -inf},
+                                                               {"min", inf},
+                                                               {"any", 0},
+                                                               {"all", 1},
+                                                               {"count", 0},
+                                                               {"logsumexp", -inf},
+                                                               {"norm", 0}}) {
+        CAPTURE(reducer);
+        const Array y = run_both(
+            format("y[i] := {}[k | k < i - 32](a[k]) where i in 0:33", reducer), {{"a", a}});
+        CHECK(y.at({7}) == expected);
+        const Array z = run_both(format("z := {}[k | a[k] > 1000](a[k])", reducer), {{"a", a}});
+        CHECK(z.item() == expected);
+    }
+}
+
+TEST_CASE("the mean and the position of an extremum of nothing are errors") {
+    const auto of = [](const std::string& text, Shape shape) {
+        return error_text(
+            [&] { (void)run_both(text, {{"X", Array::zeros(DType::f32, std::move(shape))}}); });
+    };
+    CHECK(of("M[j] := mean[i](X[i,j])", {0, 3}) ==
+          "range: `mean` over nothing: index `i` runs over 0:0\n"
+          "  | M[j] := mean[i](X[i,j])\n"
+          "  | ^^^^^^^^^^^^^^^^^^^^^^^\n"
+          "  = hint: `mean` has no value for an empty range");
+    CHECK(of("M[j] := argmax[i](X[i,j])", {0, 3}).starts_with("range: `argmax` over nothing"));
+    CHECK(of("s := 1 + argmin[i](X[i,0])", {0, 3}).starts_with("range: `argmin` over nothing"));
+    CHECK(of("M[j] := sum[i](mean[k](X[k,j]) + i) where i in 0:2", {0, 3})
+              .starts_with("range: `mean` over nothing"));
+}
+
+TEST_CASE("where no value is asked for there is no mean of nothing") {
+    const auto shape = [](const std::string& text, Shape of) {
+        return run_both(text, {{"X", Array::zeros(DType::f32, std::move(of))}}).shape();
+    };
+    CHECK(shape("M[j] := mean[i](X[i,j])", {0, 0}) == Shape{0});
+    CHECK(shape("M[j] := argmax[i](X[i,j])", {0, 0}) == Shape{0});
+    CHECK(shape("M[j] := mean[i](X[i,j])", {3, 0}) == Shape{0});
+}
+
+TEST_CASE("the first of equal values has the position") {
+    for (const DType dtype : real_types) {
+        CAPTURE(name(dtype));
+        for (const std::int64_t n : {std::int64_t{1}, std::int64_t{2}, std::int64_t{100}}) {
+            const Array a = Array::full(dtype, {n}, 1);
+            CHECK(run_both("s := argmax[k](a[k])", {{"a", a}}).item() == 0);
+            CHECK(run_both("s := argmin[k](a[k])", {{"a", a}}).item() == 0);
+        }
+    }
+    Array a = Array::zeros(DType::i8, {70});
+    a.span<std::int8_t>()[41] = 5;
+    a.span<std::int8_t>()[9] = -5;
+    a.span<std::int8_t>()[66] = 5;
+    CHECK(run_both("s := argmax[k](a[k])", {{"a", a}}).item() == 41);
+    CHECK(run_both("s := argmin[k](a[k])", {{"a", a}}).item() == 9);
+    CHECK(run_both("s := argmax[k in 50:70](a[k])", {{"a", a}}).item() == 66);
+    CHECK(run_both("s := argmax[k | k != 41](a[k])", {{"a", a}}).item() == 66);
+}
+
+TEST_CASE("a NaN is the extremum, and the first one has the position") {
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+        CAPTURE(name(dtype));
+        Array wide = small_values(DType::f64, 75);
+        wide.span<double>()[43] = nan;
+        wide.span<double>()[60] = nan;
+        const Array a = wide.to(dtype);
+        CHECK(std::isnan(run_both("s := max[k](a[k])", {{"a", a}}).item()));
+        CHECK(std::isnan(run_both("s := min[k](a[k])", {{"a", a}}).item()));
+        CHECK(std::isnan(run_both("s := sum[k](a[k])", {{"a", a}}).item()));
+        CHECK(std::isnan(run_both("s := logsumexp[k](a[k])", {{"a", a}}).item()));
+        CHECK(run_both("s := argmax[k](a[k])", {{"a", a}}).item() == 43);
+        CHECK(run_both("s := argmin[k](a[k])", {{"a", a}}).item() == 43);
+        CHECK(run_both("s := any[k](a[k])", {{"a", a}}).item() == 1);
+        CHECK(run_both("s := count[k](a[k] != a[k])", {{"a", a}}).item() == 2);
+        // What a condition excludes is not looked at.
+        CHECK(!std::isnan(run_both("s := max[k | !isnan(a[k])](a[k])", {{"a", a}}).item()));
+        CHECK(!std::isnan(run_both("s := sum[k | a[k] == a[k]](a[k])", {{"a", a}}).item()));
+        const Array y = run_both("a[i] max= 0", {{"a", a}});
+        CHECK(std::isnan(y.at({43})));
+        CHECK(std::isnan(run_both("y[i] := max(a[i], 0) + min(0, a[i])", {{"a", a}}).at({60})));
+    }
+}
+
+TEST_CASE("infinities are honoured") {
+    const Array a = Array::from({inf, -inf, 0.0, 1.0}, {4});
+    CHECK(std::isnan(run_both("s := sum[k](a[k])", {{"a", a}}).item()));
+    CHECK(std::isnan(run_both("s := sum[k](0*a[k])", {{"a", a}}).item()));
+    CHECK(run_both("s := max[k](a[k])", {{"a", a}}).item() == inf);
+    CHECK(run_both("s := logsumexp[k](a[k])", {{"a", a}}).item() == inf);
+    CHECK(run_both("s := logsumexp[k in 1:4](a[k])", {{"a", a}}).item() ==
+          doctest::Approx(std::log(1 + std::exp(1))));
+    CHECK(run_both("s := logsumexp[k in 1:2](a[k])", {{"a", a}}).item() == -inf);
+    CHECK(run_both("s := norm[k](a[k])", {{"a", a}}).item() == inf);
+}
+
+TEST_CASE("0^0 is 1 in every type") {
+    for (const DType dtype : real_types) {
+        const Array zero = Array::zeros(dtype, {3});
+        CHECK(run_both("y[i] := a[i]^a[i]", {{"a", zero}}).at({0}) == 1);
+        CHECK(run_both("y[i] := a[i]^0", {{"a", zero}}).at({0}) == 1);
+    }
+}
+
+}  // namespace
+}  // namespace ricci::tests
