@@ -176,7 +176,8 @@ class Canonicaliser {
 void Canonicaliser::add(Equation equation) {
     span_ = equation.span;
     unify_operator(equation);
-    equation.value = expand_derived_reducers(program_, equation.value, equation.indices, equation.span);
+    equation.value =
+        expand_derived_reducers(program_, equation.value, equation.indices, equation.span);
     const Scope scope{equation.indices, {}, {}};
     const auto* root = std::get_if<Reduce>(&equation.value->term);
     if (root && !has_padded_target(equation)) {

@@ -74,10 +74,12 @@ std::vector<Array> random_arguments(const BoundProgram& program, const Signature
         std::uint64_t own_seed = seed;
         for (char c : tensor.name) own_seed = own_seed * 131 + static_cast<unsigned char>(c);
         const Array uniform = Array::rand(DType::f64, tensor.shape, own_seed);
+        // `Keys…` of random programs are subscripts, and small.
+        const bool is_wide = is_integer(tensor.dtype) && !tensor.name.starts_with("Keys");
         for (double& value : uniform.span<double>()) {
             value = 3 * value - 1.5;
-            if (is_integer(tensor.dtype)) value *= is_signed(tensor.dtype) ? 12 : 1;
-            if (is_integer(tensor.dtype) && !is_signed(tensor.dtype)) value = 12 * std::abs(value);
+            if (is_wide) value *= is_signed(tensor.dtype) ? 12 : 1;
+            if (is_wide && !is_signed(tensor.dtype)) value = 12 * std::abs(value);
         }
         arguments.push_back(tensor.is_weak ? Array(uniform.item()) : uniform.to(tensor.dtype));
     }
