@@ -16,6 +16,9 @@ namespace {
 
 /// Up to so many values of a key are looked for at all points: that runs in lanes.
 constexpr double few_keys = 8;
+/// On a GPU a point takes its turn in about a microsecond, in which all multiprocessors look at so
+/// many elements of the target.
+constexpr double few_elements = 1'000'000;
 
 /// An index of the target whose value must be that of a key.
 struct Keyed {
@@ -25,8 +28,8 @@ struct Keyed {
 
 class KeyedUpdates {
   public:
-    explicit KeyedUpdates(BoundProgram program)
-        : program_(std::move(program)), context_(*program_.context) {}
+    KeyedUpdates(BoundProgram program, bool is_gpu)
+        : program_(std::move(program)), context_(*program_.context), is_gpu_(is_gpu) {}
 
     BoundProgram run() {
         std::vector<BoundEquation> equations = std::move(program_.equations);
@@ -78,12 +81,19 @@ class KeyedUpdates {
             else
                 rest.push_back(conjunct);
         }
-        double values = 1;
-        for (const Keyed& keyed : keys) values *= double(program_.at(keyed.index).extent());
-        const bool is_worth_it = !keys.empty() && values > few_keys;
-        if (!is_worth_it || !is_safe_everywhere(equation, keys)) return false;
+        if (keys.empty() || !is_worth_it(equation, keys) || !is_safe_everywhere(equation, keys))
+            return false;
         write_out(equation, keys, rest);
         return true;
+    }
+
+    [[nodiscard]] bool is_worth_it(const BoundEquation& equation,
+                                   const std::vector<Keyed>& keys) const {
+        double values = 1;
+        for (const Keyed& keyed : keys) values *= double(program_.at(keyed.index).extent());
+        double elements = 1;
+        for (IndexId id : equation.indices) elements *= double(program_.at(id).extent());
+        return is_gpu_ ? elements > few_elements : values > few_keys;
     }
 
     [[nodiscard]] bool has_no_points(const BoundEquation& equation) const {
@@ -288,13 +298,14 @@ class KeyedUpdates {
 
     BoundProgram program_;
     Context& context_;
+    bool is_gpu_;
     std::map<TensorId, TensorId> latest_;  ///< the updated version of a tensor that was defined
 };
 
 }  // namespace
 
-BoundProgram with_keyed_updates(BoundProgram program) {
-    return KeyedUpdates(std::move(program)).run();
+BoundProgram with_keyed_updates(BoundProgram program, const Target& target) {
+    return KeyedUpdates(std::move(program), target.is_gpu()).run();
 }
 
 }  // namespace ricci::codegen

@@ -32,7 +32,7 @@ std::int64_t span(const BoundTensor& tensor) {
 class Planner {
   public:
     Planner(const BoundProgram& program, const Target& target, const DumpHook& dump)
-        : program_(target.is_gpu() ? program : with_keyed_updates(program)),
+        : program_(with_keyed_updates(program, target)),
           groups_(group(program_)),
           builder_(target, dump) {}
 

@@ -265,10 +265,12 @@ TEST_CASE("views with strides on a GPU") {
     }
 }
 
-TEST_CASE("plans of random programs for a GPU compute what the reference computes") {
+namespace {
+
+void check_random_programs(const RandomForms& forms) {
     int checked = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-        const RandomProgram random = random_program(seed);
+        const RandomProgram random = random_program(seed, forms);
         BoundProgram program;
         try {
             program = with_all_outputs(random.text, random.signature);
@@ -282,6 +284,16 @@ TEST_CASE("plans of random programs for a GPU compute what the reference compute
         ++checked;
     }
     CHECK(checked > 70);
+}
+
+}  // namespace
+
+TEST_CASE("plans of random programs for a GPU compute what the reference computes") {
+    check_random_programs({});
+}
+
+TEST_CASE("plans for a GPU read and write at places that are data or modified") {
+    check_random_programs({.subscripts = true});
 }
 
 namespace {
@@ -299,12 +311,10 @@ Signature gradient_signature(const Program& adjoint, const Signature& forward,
     return signature;
 }
 
-}  // namespace
-
-TEST_CASE("plans of gradients of random programs for a GPU agree with the reference") {
+void check_random_gradients(const RandomForms& forms) {
     int checked = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-        const RandomProgram random = random_program(seed);
+        const RandomProgram random = random_program(seed, forms);
         INFO(str(random));
         try {
             const Program program = canonicalise(parse_program(random.text));
@@ -312,6 +322,7 @@ TEST_CASE("plans of gradients of random programs for a GPU agree with the refere
             const BoundTensor& result = forward.at(forward.outputs.back());
             if (!is_floating(result.dtype)) continue;
             for (const auto& [name, spec] : random.signature) {
+                if (!is_floating(spec.dtype)) continue;
                 INFO(name);
                 const Program adjoint = grad::gradient(program, name);
                 const Signature signature = gradient_signature(adjoint, random.signature, result);
@@ -325,4 +336,14 @@ TEST_CASE("plans of gradients of random programs for a GPU agree with the refere
         }
     }
     CHECK(checked > 100);
+}
+
+}  // namespace
+
+TEST_CASE("plans of gradients of random programs for a GPU agree with the reference") {
+    check_random_gradients({});
+}
+
+TEST_CASE("plans of gradients for a GPU through data and modified subscripts agree too") {
+    check_random_gradients({.subscripts = true});
 }

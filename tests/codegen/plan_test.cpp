@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "dsl/canonical.h"
 #include "tests/codegen/check_plan.h"
 #include "tests/support/error_text.h"
@@ -146,4 +147,32 @@ TEST_CASE("plans of random programs compute what the reference computes") {
         ++checked;
     }
     CHECK(checked > 100);
+}
+
+TEST_CASE("checks that do not rely on each other are looked at once") {
+    const Signature both = {
+        {"A", array({3, 2})}, {"J", array({4}, DType::i64)}, {"K", array({4}, DType::i64)}};
+    const codegen::Plan plan =
+        codegen::plan(bound("y[i] := A[J[i],K[i]]", both), example_target(32));
+    REQUIRE(plan.checks.size() == 2);
+    CHECK(plan.checks[0].after == plan.checks[1].after);
+    const Signature nested = {
+        {"a", array({3})}, {"J", array({5}, DType::i64)}, {"K", array({4}, DType::i64)}};
+    const codegen::Plan second =
+        codegen::plan(bound("y[i] := a[J[K[i]]]", nested), example_target(32));
+    REQUIRE(second.checks.size() == 2);
+    CHECK(second.checks[0].after < second.checks[1].after);
+}
+
+TEST_CASE("points are looked for by their key where that takes less than their turns") {
+    const auto steps = [](std::int64_t values, const Target& target) {
+        const Signature signature = {{"J", array({300}, DType::i64)}, {"X", array({300, 8})}};
+        const std::string text =
+            format("Y[t,k] := sum[i | t == i64(J[i])](X[i,k]) where t in 0:{}", values);
+        return codegen::plan(bound(text, signature), target).steps.size();
+    };
+    CHECK(steps(7, example_target(32)) == 1);
+    CHECK(steps(1000, example_target(32)) == 2);
+    CHECK(steps(1000, example_gpu_target()) == 1);
+    CHECK(steps(200'000, example_gpu_target()) == 2);
 }

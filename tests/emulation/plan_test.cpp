@@ -212,4 +212,25 @@ TEST_CASE("views with strides on an emulated GPU") {
     }
 }
 
+TEST_CASE("an emulated GPU goes to places that are data or modified") {
+    Checks checks;
+    const auto keys = [](Shape shape) { return array(std::move(shape), DType::i64); };
+    for (const std::int64_t n : sizes) {
+        checks.add("Y[i,k] := A[clamp(J[i]),k]", {{"A", array({9, 7})}, {"J", keys({n})}});
+        checks.add("y[i] := A[wrap(J[i]),k]*b[k]",
+                   {{"A", array({9, 70})}, {"J", keys({n})}, {"b", array({70})}});
+        checks.add("h[wrap(J[i])] += x[i]",
+                   {{"h", array({5})}, {"J", keys({n})}, {"x", array({n})}});
+        checks.add("H[wrap(J[i]),k] += X[i,k]",
+                   {{"H", array({5, 33})}, {"J", keys({n})}, {"X", array({n, 33})}});
+        checks.add("y[i] := x[pad(i-2,2,2)] - x[pad(i-1,1,3,value=0.5)]", {{"x", array({n})}});
+        checks.add("Y[t,k] := sum[i | t == i64(J[i])](X[i,k]) where t in 0:40",
+                   {{"J", keys({n})}, {"X", array({n, 5})}});
+    }
+    checks.add("C[i,j] := A[clamp(J[i]),k]*B[k,reflect(j-3)] where j in 0:70",
+               {{"A", array({9, 40})}, {"J", keys({50})}, {"B", array({40, 30})}});
+    checks.add("C[y,x] := A[pad(y+r-1,1),wrap(x+s-1)]*F[r,s] where x in 0:40",
+               {{"A", array({33, 40})}, {"F", array({3, 3})}});
+}
+
 }  // namespace ricci::tests
