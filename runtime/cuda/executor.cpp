@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "codegen/cuda/emit.h"
+#include "runtime/checks.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/error.h"
 #include "runtime/timer.h"
@@ -43,10 +44,6 @@ Executable::Executable(BoundProgram program, std::string_view name)
     const auto begin = std::chrono::steady_clock::now();
     gpu_->make_current();
     plan_ = codegen::plan(program_, gpu_->target());
-    if (!plan_.checks.empty())
-        throw Error({.kind = ErrorKind::device,
-                     .message = "subscripts that are data are not supported yet on `cuda`",
-                     .hint = "use the device `cpu`"});
     dump_stages(program_, plan_, name, gpu_->target());
     slots_ = runtime::assign_slots(program_, plan_, scratch_alignment);
     prepare_calls();
@@ -87,11 +84,13 @@ void Executable::prepare_calls() {
 void Executable::order_launches(std::vector<std::size_t>& nests) {
     // The library call that begins at a step, if any.
     std::vector<std::size_t> call_at(plan_.steps.size(), calls_.size());
+    std::vector<std::size_t> launches_up_to;  // by step
     for (std::size_t i = 0; i < calls_.size(); ++i)
         if (calls_[i]) call_at[plan_.library_calls[i].first_step] = i;
     for (std::size_t s = 0; s < plan_.steps.size();) {
         if (call_at[s] == calls_.size()) {
             add_kernel(plan_.steps[s++], nests);
+            launches_up_to.push_back(launches_.size());
             continue;
         }
         Launch launch;
@@ -99,7 +98,13 @@ void Executable::order_launches(std::vector<std::size_t>& nests) {
         const std::size_t end = s + plan_.library_calls[call_at[s]].step_count;
         for (; s < end; ++s) launch.is_updating |= is_updating(plan_.steps[s]);
         launches_.push_back(std::move(launch));
+        launches_up_to.resize(s, launches_.size());
     }
+    for (const codegen::PlanCheck& check : plan_.checks)
+        checks_.push_back({.number = check.check,
+                           .buffer = check.buffer,
+                           .after = launches_up_to.at(check.after) - 1});
+    is_staged_ = runtime::writes_before_checks(plan_, slots_);
 }
 
 void Executable::load() {

@@ -33,9 +33,10 @@ class Executable {
     /// Starts a run on arguments in the order of the bound program, which must have its types,
     /// shapes and strides; gives its outputs, which are on the GPU once the work is done. Data that
     /// is not on the GPU is brought there. Arguments that the program updates are changed in place.
-    /// Memory is all taken first, and what changes an argument is started whole or not at all, so
-    /// that an error leaves the arguments as they were.
-    /// Throws: `range` when an updated argument overlaps another one, `device`.
+    /// Memory is all taken first, data that the program relies on is checked before anything is
+    /// written, and what changes an argument is started whole or not at all, so that an error
+    /// leaves the arguments as they were. Throws: `range` when an updated argument overlaps another
+    /// one or data lies outside of what it is used for, `device`.
     [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
 
     [[nodiscard]] const BoundProgram& program() const noexcept { return program_; }
@@ -57,6 +58,12 @@ class Executable {
         std::vector<std::size_t> buffers;  ///< of the plan, in order of the parameters
         bool is_updating = false;          ///< writes an argument
     };
+    /// A check of the program: the verdict is there after one of the launches.
+    struct Check {
+        std::size_t number;  ///< in the program
+        std::size_t buffer;  ///< of the plan
+        std::size_t after;   ///< launch
+    };
     class Run;
 
     void prepare_calls();
@@ -66,6 +73,9 @@ class Executable {
     void order_launches(std::vector<std::size_t>& nests);
     void add_kernel(const codegen::Step& step, std::vector<std::size_t>& nests);
     [[nodiscard]] bool is_updating(const codegen::Step& step) const;
+    /// `originals` are the arguments as they were given: what an error is about.
+    [[nodiscard]] std::vector<Array> run_kernels(std::span<const Array* const> arguments,
+                                                 std::span<const Array* const> originals) const;
 
     std::shared_ptr<Gpu> gpu_;
     BoundProgram program_;
@@ -76,6 +86,8 @@ class Executable {
     runtime::KernelCache<Module>::ModulePtr module_;
     runtime::CacheOutcome outcome_ = runtime::CacheOutcome::compiled;
     std::vector<Launch> launches_;
+    std::vector<Check> checks_;  ///< in the order of launches
+    bool is_staged_ = false;     ///< checks come after writes of arguments
     std::unique_ptr<GraphCache> graphs_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "runtime/checks.h"
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/cuda/gpu_timer.h"
@@ -66,10 +67,30 @@ class Executable::Run {
             pointers_.push_back(pointer_of(slot, scratch));
     }
 
+    /// Runs what leads to the checks and looks at their verdicts. Throws: `range`.
+    void pass_checks(std::span<const Array* const> originals) {
+        if (executable_.checks_.empty()) return;
+        const GpuSection section(gpu_, "checks", gpu_.compute_stream());
+        for (const Copy& copy : copies_in_) enqueue(copy, gpu_.compute_stream());
+        copies_in_.clear();
+        for (const Check& check : executable_.checks_) {
+            for (; next_ <= check.after; ++next_)
+                enqueue(executable_.launches_[next_], gpu_.compute_stream());
+            std::int64_t verdict = 0;
+            gpu_.download(&verdict, pointers_[check.buffer], sizeof verdict);
+            if (verdict >= 0) continue;
+            runtime::raise_failed_check(
+                executable_.program_, check.number, originals,
+                [](BoundProgram program, std::span<const Array* const> given) {
+                    return Executable(std::move(program), "check").run(given);
+                });
+        }
+    }
+
     /// One launch where it would matter if only some of it had started.
     void enqueue() {
         const GpuSection section(gpu_, "kernels", gpu_.compute_stream());
-        const auto& launches = executable_.launches_;
+        const auto launches = std::span(executable_.launches_).subspan(next_);
         const std::size_t count = launches.size() + copies_in_.size() + copies_out_.size();
         if (count == 0) return;
         if (count == 1) {
@@ -165,12 +186,8 @@ class Executable::Run {
 
     void enqueue_all(Stream stream) {
         for (const Copy& copy : copies_in_) enqueue(copy, stream);
-        for (const Launch& launch : executable_.launches_) {
-            if (launch.call != nullptr)
-                launch.call->run(pointers_, workspace_, stream);
-            else
-                enqueue(launch, stream);
-        }
+        for (const Launch& launch : std::span(executable_.launches_).subspan(next_))
+            enqueue(launch, stream);
         for (const Copy& copy : copies_out_) enqueue(copy, stream);
     }
     void enqueue(const Copy& copy, Stream stream) const {
@@ -178,6 +195,10 @@ class Executable::Run {
               "copying {} bytes on the GPU", copy.bytes);
     }
     void enqueue(const Launch& launch, Stream stream) {
+        if (launch.call != nullptr) {
+            launch.call->run(pointers_, workspace_, stream);
+            return;
+        }
         parameters_.clear();
         for (const std::size_t buffer : launch.buffers) parameters_.push_back(&pointers_[buffer]);
         check(
@@ -216,6 +237,7 @@ class Executable::Run {
     bool has_users_ = false;               ///< the user's memory is updated
     std::vector<DevicePointer> pointers_;  ///< of the plan's buffers
     DevicePointer workspace_ = 0;
+    std::size_t next_ = 0;           ///< the launch that comes next
     std::vector<void*> parameters_;  ///< of the launch at hand
 };
 
@@ -227,11 +249,20 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
         runtime::resolve_overlaps(program_, slots_.updated, apart, copies);
         arguments = apart;
     }
+    if (!is_staged_) return run_kernels(arguments, arguments);
+    return runtime::run_on_copies(slots_, arguments, [&](std::span<const Array* const> on_copies) {
+        return run_kernels(on_copies, arguments);
+    });
+}
+
+std::vector<Array> Executable::run_kernels(std::span<const Array* const> arguments,
+                                           std::span<const Array* const> originals) const {
     gpu_->make_current();
     Run run(*this, arguments);
     run.bring_arguments();
     run.save_arguments();
     run.take_memory();
+    run.pass_checks(originals);
     run.enqueue();
     return run.finish();
 }
