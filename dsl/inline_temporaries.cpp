@@ -81,11 +81,20 @@ class Inliner {
                     tied_.insert(size->tensor);
                 const auto* const access = std::get_if<Access>(&e->term);
                 if (access == nullptr) continue;
-                for (Expr subscript : access->at) tie_all_in(subscript);
+                for (Expr subscript : access->at) {
+                    tie_all_in(subscript);
+                    if (is_no_index_term(subscript)) tied_.insert(access->tensor);
+                }
                 const bool is_first = uses_.emplace(access->tensor, Use{n, e}).second;
                 if (!is_first || times[e->id] > 1) tied_.insert(access->tensor);
             }
         }
+    }
+    /// What cannot take the place of an index (`t[wrap(i)]`), or should not: at places that are
+    /// data, an element would be computed again for each reader.
+    static bool is_no_index_term(Expr subscript) {
+        return std::holds_alternative<Modified>(subscript->term) ||
+               !tensors_read(subscript).empty();
     }
     /// A subscript holds no reduction, and integers alone.
     void tie_all_in(Expr subscript) {

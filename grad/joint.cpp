@@ -16,6 +16,7 @@
 #include "grad/pieces.h"
 #include "grad/pullback.h"
 #include "grad/reduction.h"
+#include "grad/update.h"
 #include "grad/versions.h"
 
 namespace ricci::grad {
@@ -57,6 +58,7 @@ class Reverse {
 
     void pull_back_through(const Equation& equation);
     void pull_back_previous(const Equation& equation, TensorId d);
+    void pull_back_combination(const Equation& equation, TensorId d);
     Gathered where_not_written(const Equation& equation, TensorId d);
     void pull_back_value(const Equation& equation, TensorId d);
     Contribution as_contribution(Gathered gathered) const;
@@ -169,27 +171,38 @@ void Reverse::give_cotangent(TensorId output) {
 void Reverse::pull_back_through(const Equation& equation) {
     if (!is_active(equation.target) || !contributions_.contains(equation.target)) return;
     const TensorId d = cotangent_of(equation.target);
+    const bool combines = equation.op != Assign::add && equation.op != Assign::set;
+    if (equation.previous && combines) {
+        pull_back_combination(equation, d);
+        return;
+    }
     if (equation.previous) pull_back_previous(equation, d);
     if (depends_on(equation.value, active_)) pull_back_value(equation, d);
 }
 
 /// Gives the cotangent of an update of a part of an array to the version before.
 void Reverse::pull_back_previous(const Equation& equation, TensorId d) {
-    if (equation.op != Assign::add && equation.op != Assign::set) {
-        Diagnosis diagnosis{.kind = ErrorKind::gradient,
-                            .message = format("the gradient of `{}` on a part of an array is not "
-                                              "supported yet",
-                                              name(equation.op)),
-                            .source = program_.source,
-                            .labels = {},
-                            .hint = "update the whole array, or make a new one with `:=`"};
-        if (!equation.span.is_empty()) diagnosis.labels.push_back({equation.span, ""});
-        throw Error(std::move(diagnosis));
-    }
     if (!is_active(*equation.previous)) return;
     // What `=` overwrites has no further effect.
     contributions_[*equation.previous].push_back(
         equation.op == Assign::add ? Contribution(d) : where_not_written(equation, d));
+}
+
+/// The same of `*=`, `max=` and `min=`, and the cotangent of the values.
+void Reverse::pull_back_combination(const Equation& equation, TensorId d) {
+    const UpdateCotangents cotangents = pull_back_update(program_, names_, extents_, equation, d);
+    if (is_active(*equation.previous))
+        contributions_[*equation.previous].emplace_back(cotangents.previous);
+    const auto& values = std::get<Access>(equation.value->term);
+    if (!is_active(values.tensor)) return;
+    const Relation relation{.array = values.tensor,
+                            .indices = equation.indices,
+                            .reduced = 0,
+                            .condition = Expr(),
+                            .at = values.at,
+                            .d = cotangents.value};
+    contributions_[values.tensor].push_back(
+        as_contribution(gather(program_, names_, extents_, relation)));
 }
 
 Gathered Reverse::where_not_written(const Equation& equation, TensorId d) {

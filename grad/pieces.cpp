@@ -11,6 +11,16 @@ namespace ricci::grad {
 
 namespace {
 
+Expr at_least_one(Context& context, Expr extent) {
+    return larger(context, extent, context.integer(1));
+}
+
+/// Of the mirrored array, which has one element more than half of it on each side.
+Expr period(Context& context, Expr extent) {
+    const Expr twice = integer_scale(context, extent, 2);
+    return at_least_one(context, integer_difference(context, twice, context.integer(2)));
+}
+
 class Pieces {
   public:
     Pieces(Program& program, const Extents& extents)
@@ -54,31 +64,12 @@ class Pieces {
         }
         const bool is_clamped = modified->outside == Outside::clamp;
         if (is_data || (!bounds && !is_clamped)) {
-            relation.at[d] = place(modified->outside, with_wide_data(program_, e), extent);
+            relation.at[d] = place_of(program_, subscript, extent);
             return {relation};
         }
         if (is_clamped) return clamped(relation, d, e, extent);
         if (modified->outside == Outside::wrap) return {wrapped(relation, d, e, *bounds, extent)};
         return reflected(relation, d, e, *bounds, extent);
-    }
-
-    /// The element that data finds, as index arithmetic.
-    Expr place(Outside outside, Expr e, Expr extent) {
-        const Expr last = integer_difference(context_, extent, context_.integer(1));
-        switch (outside) {
-            case Outside::pad:     return e;
-            case Outside::clamp:   return context_.apply(Op::clamp, {e, context_.integer(0), last});
-            case Outside::wrap:    return context_.apply(Op::mod, {e, at_least_one(extent)});
-            case Outside::reflect: break;
-        }
-        const Expr folded = context_.sub(context_.apply(Op::mod, {e, period(extent)}), last);
-        return context_.sub(last, context_.apply(Op::abs, {folded}));
-    }
-    Expr at_least_one(Expr extent) { return larger(context_, extent, context_.integer(1)); }
-    /// Of the mirrored array, which has one element more than half of it on each side.
-    Expr period(Expr extent) {
-        const Expr twice = integer_scale(context_, extent, 2);
-        return at_least_one(integer_difference(context_, twice, context_.integer(2)));
     }
 
     static void restrict(Context& context, Relation& relation, Op op, Expr a, Expr b) {
@@ -107,8 +98,8 @@ class Pieces {
 
     /// `e = t + step*m`: the relation with one index more.
     Relation wrapped(Relation relation, std::size_t d, Expr e, const Bounds& bounds, Expr extent) {
-        relation.at[d] =
-            integer_difference(context_, e, multiple(relation, bounds, at_least_one(extent)));
+        relation.at[d] = integer_difference(
+            context_, e, multiple(relation, bounds, at_least_one(context_, extent)));
         return relation;
     }
 
@@ -116,11 +107,14 @@ class Pieces {
     std::vector<Relation> reflected(const Relation& relation, std::size_t d, Expr e,
                                     const Bounds& bounds, Expr extent) {
         Relation same = relation;
-        same.at[d] = integer_difference(context_, e, multiple(same, bounds, period(extent)));
+        same.at[d] =
+            integer_difference(context_, e, multiple(same, bounds, period(context_, extent)));
         Relation mirrored = relation;
         // Between the ends: one period more than the bounds of e itself have.
-        const Bounds wider{bounds.low, integer_sum(context_, bounds.high, period(extent))};
-        mirrored.at[d] = integer_difference(context_, multiple(mirrored, wider, period(extent)), e);
+        const Bounds wider{bounds.low,
+                           integer_sum(context_, bounds.high, period(context_, extent))};
+        mirrored.at[d] =
+            integer_difference(context_, multiple(mirrored, wider, period(context_, extent)), e);
         const Expr last = integer_difference(context_, extent, context_.integer(1));
         restrict(context_, mirrored, Op::gt, mirrored.at[d], context_.integer(0));
         restrict(context_, mirrored, Op::lt, mirrored.at[d], last);
@@ -208,6 +202,22 @@ class Pieces {
 std::vector<Relation> without_modifiers(Program& program, const Extents& extents,
                                         const Relation& relation) {
     return Pieces(program, extents).of(relation);
+}
+
+Expr place_of(const Program& program, Expr subscript, Expr extent) {
+    Context& context = *program.context;
+    const auto* modified = std::get_if<Modified>(&subscript->term);
+    const Expr e = with_wide_data(program, modified != nullptr ? modified->at : subscript);
+    if (modified == nullptr) return e;
+    const Expr last = integer_difference(context, extent, context.integer(1));
+    switch (modified->outside) {
+        case Outside::pad:     return e;
+        case Outside::clamp:   return context.apply(Op::clamp, {e, context.integer(0), last});
+        case Outside::wrap:    return context.apply(Op::mod, {e, at_least_one(context, extent)});
+        case Outside::reflect: break;
+    }
+    const Expr folded = context.sub(context.apply(Op::mod, {e, period(context, extent)}), last);
+    return context.sub(last, context.apply(Op::abs, {folded}));
 }
 
 }  // namespace ricci::grad

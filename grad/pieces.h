@@ -16,4 +16,8 @@ namespace ricci::grad {
 [[nodiscard]] std::vector<Relation> without_modifiers(Program& program, const Extents& extents,
                                                       const Relation& relation);
 
+/// The place that a subscript names in a dimension of that extent, as index arithmetic; of what is
+/// padded, one that may lie outside.
+[[nodiscard]] Expr place_of(const Program& program, Expr subscript, Expr extent);
+
 }  // namespace ricci::grad

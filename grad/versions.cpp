@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
+
+#include "dsl/extent.h"
+#include "dsl/walk.h"
 
 namespace ricci::grad {
 
@@ -47,6 +51,47 @@ Equation copy_of(Program& program, Names& names, TensorId tensor) {
     return equation;
 }
 
+/// What combines with a factor, a largest or a smallest value: where several points meet, how the
+/// values compare decides where the cotangent goes.
+bool compares_values(const Equation& equation) {
+    return equation.op == Assign::mul || equation.op == Assign::max || equation.op == Assign::min;
+}
+
+/// A temporary for the values of an update, which then reads them.
+Equation take_values_out(Program& program, Names& names, Equation& update) {
+    Context& context = *program.context;
+    Tensor tensor{.name = names.temporary(),
+                  .rank = static_cast<int>(update.indices.size()),
+                  .role = Role::temporary,
+                  .shape = {},
+                  .dtype_of = std::nullopt};
+    Equation values{.target = {},
+                    .at = {},
+                    .op = Assign::define,
+                    .previous = std::nullopt,
+                    .indices = update.indices,
+                    .value = update.value,
+                    .span = update.span};
+    std::unordered_map<std::uint32_t, Expr> renaming;
+    std::vector<Expr> read_at;
+    for (IndexId& index : update.indices) {
+        const Index range = program.at(index);
+        const IndexId copy = program.add(Index(range));
+        const auto from_lower = [&](IndexId id) {
+            return integer_difference(context, context.index(id), range.lower);
+        };
+        tensor.shape.push_back(integer_difference(context, range.upper, range.lower));
+        values.at.push_back(from_lower(index));
+        read_at.push_back(from_lower(copy));
+        renaming.emplace(static_cast<std::uint32_t>(index), context.index(copy));
+        index = copy;
+    }
+    values.target = program.add(std::move(tensor));
+    for (Expr& subscript : update.at) subscript = substitute_indices(context, subscript, renaming);
+    update.value = context.access(values.target, std::move(read_at));
+    return values;
+}
+
 }  // namespace
 
 Program with_lasting_versions(Program program, Names& names, const Extents& extents) {
@@ -62,6 +107,8 @@ Program with_lasting_versions(Program program, Names& names, const Extents& exte
             } else {
                 equations.push_back(copy_of(program, names, *equation.previous));
                 equation.previous = equations.back().target;
+                if (compares_values(equation))
+                    equations.push_back(take_values_out(program, names, equation));
             }
         }
         program.tensors[position(equation.target)].role = Role::temporary;

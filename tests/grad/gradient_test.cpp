@@ -176,15 +176,6 @@ TEST_CASE("an unknown argument is an error with a suggestion") {
           "name: the program has no output `Q`\n  = hint: its outputs are `Y`");
 }
 
-TEST_CASE("the gradient of a partial product update is refused") {
-    const Program program = parse_program("C[i] := A[i]; C[2*i] *= B[i] where i in 0:2");
-    CHECK(error_text([&] { (void)grad::gradient(program, "A"); }) ==
-          "gradient: the gradient of `*=` on a part of an array is not supported yet\n"
-          "  | C[i] := A[i]; C[2*i] *= B[i] where i in 0:2\n"
-          "  |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-          "  = hint: update the whole array, or make a new one with `:=`");
-}
-
 TEST_CASE("a product too long to differentiate is refused before it fills the memory") {
     std::string text = "Y[i] := A[i]";
     for (int n = 0; n < 3000; ++n) text += format("*A[i+{}]", n);

@@ -1,6 +1,8 @@
 // tests/grad/subscript_test.cpp – gradients through gathered and modified subscripts
 #include <doctest/doctest.h>
 
+#include "base/text.h"
+#include "runtime/function.h"
 #include "tests/grad/numeric.h"
 
 namespace ricci::tests {
@@ -120,6 +122,51 @@ TEST_CASE("gradients of updates at modified places") {
     check_gradients("z[i] := h[i]^2; z[reflect(n-2)] += x[n]^2; y[i] := z[i]*z[i]", all);
     check_gradients("z[i] := h[i]^2; z[pad(n-2)] += x[n]^2; y[i] := z[i]*z[i]", all);
     check_gradients("z[i] := h[i]^2; z[wrap(n+3)] = x[n]^2 where n in 0:3; y[i] := z[i]*z[i]", all);
+}
+
+TEST_CASE("gradients of products and extremes that meet in an element") {
+    const Arrays all{{"h", vector(5)},
+                     {"x", vector(7)},
+                     {"X", vector(10).reshape({5, 2})},
+                     {"J", keys({3, 0, 3, 1, 3, 1, 0})}};
+    for (const char* op : {"*=", "max=", "min="}) {
+        const auto check = [&](const std::string& target, const std::string& rest) {
+            check_gradients(format("z[i] := h[i]^2; {} {} {}; y[i] := z[i]^2", target, op, rest),
+                            all, {"h", rest.starts_with("X") ? "X" : "x"});
+        };
+        check("z[J[n]]", "x[n] + 0.1");
+        check("z[n//2]", "x[n] where n in 0:7");
+        check("z[2*n+k]", "X[n,k] where n in 0:2");
+        check("z[end]", "x[n]");
+        check("z[wrap(n+3)]", "x[n]");
+        check("z[clamp(n-1)]", "x[n]");
+        check("z[reflect(n-2)]", "x[n]");
+        check("z[pad(n-2)]", "x[n]");
+        check("z[2*n]", "z[2*n] + x[n] where n in 0:3");
+    }
+}
+
+TEST_CASE("products that meet are exact with zeros; of equal values the old or the first counts") {
+    const auto gradient = [](const std::string& text, const std::string& argument,
+                             const Arguments& arguments) {
+        Arguments copies;
+        for (const auto& [name, array] : arguments) copies.emplace_back(name, array.copy());
+        return str(compile(text, "", Device::reference).grad(argument)(copies));
+    };
+    const Array J = keys({1, 0, 1});
+    const auto values = [](std::initializer_list<double> list) {
+        return Array::from<double>(list, {std::int64_t(list.size())});
+    };
+    const auto arguments = [&](const Array& h, const Array& x) {
+        return Arguments{{"h", h}, {"J", J}, {"x", x}, {"dh", values({1, 1})}};
+    };
+    const Arguments zeros = arguments(values({2, 3}), values({0, 5, 7}));
+    CHECK(gradient("h[J[n]] *= x[n]", "x", zeros) == "[21,  2,  0]");
+    CHECK(gradient("h[J[n]] *= x[n]", "h", zeros) == "[5, 0]");
+    const Arguments ties = arguments(values({4, 1}), values({2, 4, 2}));
+    CHECK(gradient("h[J[n]] max= x[n]", "x", ties) == "[1, 0, 0]");
+    CHECK(gradient("h[J[n]] max= x[n]", "h", ties) == "[1, 0]");
+    CHECK(gradient("h[J[n]] min= x[n]", "h", ties) == "[1, 1]");
 }
 
 TEST_CASE("the gradient of a gradient through gathers") {

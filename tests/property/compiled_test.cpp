@@ -60,10 +60,6 @@ std::string summary(const Comparison& total) {
                   total.compared, total.skipped, total.worst);
 }
 
-}  // namespace
-
-namespace {
-
 /// At most one element may be too close to call for each `share` that are compared.
 void check_programs(const RandomForms& forms, std::size_t share = 10) {
     Comparison total;
@@ -81,17 +77,14 @@ void check_programs(const RandomForms& forms, std::size_t share = 10) {
 
 void check_gradients(const RandomForms& forms) {
     Comparison total;
-    for_each_gradient(
-        program_count() / 3,
-        [&](const RandomProgram& random, const RandomGradient& gradient) {
-            const Comparison comparison =
-                compiled(gradient.program, gradient.signature, random.seed);
-            if (!comparison.holds())
-                FAIL_CHECK(format("{}gradient of {}: {}\n{}", str(random), gradient.argument,
-                                  comparison.failure, str(gradient.program)));
-            total += comparison;
-        },
-        forms);
+    const auto check = [&](const RandomProgram& random, const RandomGradient& gradient) {
+        const Comparison comparison = compiled(gradient.program, gradient.signature, random.seed);
+        if (!comparison.holds())
+            FAIL_CHECK(format("{}gradient of {}: {}\n{}", str(random), gradient.argument,
+                              comparison.failure, str(gradient.program)));
+        total += comparison;
+    };
+    for_each_gradient(program_count() / 3, check, forms);
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
 }

@@ -1,0 +1,186 @@
+// grad/update.cpp – from the cotangent of an updated array to those of what was there and of the
+// values
+#include "grad/update.h"
+
+#include "dsl/extent.h"
+#include "dsl/walk.h"
+#include "grad/formula.h"
+#include "grad/pieces.h"
+
+namespace ricci::grad {
+
+namespace {
+
+class Update {
+  public:
+    Update(Program& program, Names& names, const Extents& extents, const Equation& equation,
+           TensorId d)
+        : program_(program),
+          context_(*program.context),
+          names_(names),
+          extents_(extents),
+          equation_(equation),
+          d_(d) {}
+
+    UpdateCotangents product() {
+        const auto factor = [&](const Point& point) { return formula(point.value); };
+        const TensorId others = hold(Reducer::prod, [&](const Point& point) -> Held {
+            return {.body = point.value, .condition = (factor(point) != 0).expr()};
+        });
+        const TensorId zeros = hold(Reducer::sum, [&](const Point& point) -> Held {
+            return {.body = context_.integer(1), .condition = (factor(point) == 0).expr()};
+        });
+        UpdateCotangents result;
+        result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
+            return {.guard = (read(zeros, at) == 0).expr(),
+                    .value = (read(d_, at) * read(others, at)).expr()};
+        });
+        const std::vector<Expr>& at = equation_.at;
+        const Formula own = formula(equation_.value);
+        const Formula rest = read(others, at);
+        const Formula upstream = read(d_, at) * read(*equation_.previous, at);
+        result.value = {
+            .guard = (read(zeros, at) == 0 || (read(zeros, at) == 1 && own == 0)).expr(),
+            .value = (own == 0).choose(upstream * rest, upstream * rest / own).expr()};
+        return result;
+    }
+
+    UpdateCotangents extremum() {
+        const bool is_max = equation_.op == Assign::max;
+        const TensorId best = hold(
+            is_max ? Reducer::max : Reducer::min,
+            [&](const Point& point) -> Held { return {.body = point.value, .condition = Expr()}; });
+        const TensorId first = hold(Reducer::min, [&](const Point& point) -> Held {
+            return {.body = number(point.indices),
+                    .condition = (formula(point.value) == read(best, point.at)).expr()};
+        });
+        const auto wins = [&](const std::vector<Expr>& at) {
+            const Formula value = read(best, at);
+            const Formula old = read(*equation_.previous, at);
+            return is_max ? value > old : value < old;
+        };
+        UpdateCotangents result;
+        result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
+            return {.guard = (!wins(at)).expr(), .value = read(d_, at).expr()};
+        });
+        const std::vector<Expr>& at = equation_.at;
+        const Formula is_first = read(first, at) == formula(number(equation_.indices));
+        result.value = {.guard = (wins(at) && is_first).expr(), .value = read(d_, at).expr()};
+        return result;
+    }
+
+  private:
+    /// A point of the update, for an element of the array.
+    struct Point {
+        std::vector<Expr> at;          ///< of the element
+        std::vector<IndexId> indices;  ///< of the point
+        Expr value;
+    };
+    struct Held {
+        Expr body, condition;
+    };
+
+    Formula formula(Expr e) { return {context_, e}; }
+    Formula read(TensorId tensor, const std::vector<Expr>& at) {
+        return formula(context_.access(tensor, at));
+    }
+
+    /// Defines a temporary that holds, for each element of the array, a reduction over the points
+    /// that update it.
+    template <class OfPoint>
+    TensorId hold(Reducer reducer, OfPoint of_point) {
+        const std::vector<IndexId> elements = indices_of_elements();
+        Point point{.at = values_of(elements), .indices = {}, .value = Expr()};
+        std::unordered_map<std::uint32_t, Expr> renaming;
+        for (const IndexId index : equation_.indices) {
+            point.indices.push_back(program_.add(Index(program_.at(index))));
+            renaming.emplace(static_cast<std::uint32_t>(index),
+                             context_.index(point.indices.back()));
+        }
+        point.value = substitute_indices(context_, equation_.value, renaming);
+        const Held held = of_point(point);
+        Expr condition;
+        const std::vector<Expr>& shape = program_.at(equation_.target).shape;
+        for (std::size_t n = 0; n < shape.size(); ++n) {
+            const Expr at = substitute_indices(context_, equation_.at[n], renaming);
+            const Expr place = place_of(program_, at, extents_.preferred(shape[n]));
+            condition =
+                context_.logical_and(condition, context_.apply(Op::eq, {point.at[n], place}));
+        }
+        condition = context_.logical_and(condition, held.condition);
+        std::vector<IndexId> reduced = point.indices;
+        // A single point.
+        if (reduced.empty())
+            reduced.push_back(program_.add(Index{.name = "n",
+                                                 .lower = context_.integer(0),
+                                                 .upper = context_.integer(1),
+                                                 .is_explicit = true}));
+        Tensor tensor{.name = names_.temporary(),
+                      .rank = static_cast<int>(elements.size()),
+                      .role = Role::temporary,
+                      .shape = {},
+                      .dtype_of = std::nullopt};
+        for (const IndexId index : elements) tensor.shape.push_back(program_.at(index).upper);
+        const TensorId id = program_.add(std::move(tensor));
+        program_.equations.push_back(
+            {.target = id,
+             .at = values_of(elements),
+             .op = Assign::define,
+             .previous = std::nullopt,
+             .indices = elements,
+             .value = context_.reduce(reducer, reduced, condition, held.body),
+             .span = {}});
+        return id;
+    }
+
+    std::vector<IndexId> indices_of_elements() {
+        std::vector<IndexId> indices;
+        const std::vector<Expr> shape = program_.at(equation_.target).shape;
+        for (std::size_t n = 0; n < shape.size(); ++n)
+            indices.push_back(program_.add(Index{.name = names_.index(n),
+                                                 .lower = context_.integer(0),
+                                                 .upper = extents_.preferred(shape[n]),
+                                                 .is_explicit = false}));
+        return indices;
+    }
+    std::vector<Expr> values_of(const std::vector<IndexId>& indices) const {
+        std::vector<Expr> values;
+        for (const IndexId index : indices) values.push_back(context_.index(index));
+        return values;
+    }
+
+    /// The place of a point in the row-major order of all.
+    Expr number(const std::vector<IndexId>& indices) const {
+        Expr number = context_.integer(0);
+        for (const IndexId index : indices) {
+            const Index& range = program_.at(index);
+            const Expr length = integer_difference(context_, range.upper, range.lower);
+            const Expr place = integer_difference(context_, context_.index(index), range.lower);
+            number = integer_sum(context_, integer_product(context_, number, length), place);
+        }
+        return number;
+    }
+
+    template <class OfElement>
+    Gathered of_previous(OfElement of_element) {
+        const std::vector<IndexId> elements = indices_of_elements();
+        return {.indices = elements, .value = to_expr(context_, of_element(values_of(elements)))};
+    }
+
+    Program& program_;
+    Context& context_;
+    Names& names_;
+    const Extents& extents_;
+    const Equation& equation_;
+    TensorId d_;
+};
+
+}  // namespace
+
+UpdateCotangents pull_back_update(Program& program, Names& names, const Extents& extents,
+                                  const Equation& equation, TensorId d) {
+    Update update(program, names, extents, equation, d);
+    return equation.op == Assign::mul ? update.product() : update.extremum();
+}
+
+}  // namespace ricci::grad
