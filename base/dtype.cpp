@@ -76,6 +76,8 @@ bool is_signed(DType dtype) noexcept {
 
 bool is_complex(DType dtype) noexcept { return row(dtype).kind == Kind::complex; }
 
+DType component(DType complex) noexcept { return complex == DType::c128 ? DType::f64 : DType::f32; }
+
 std::optional<DType> promote(DType a, DType b) noexcept {
     if (a == DType::none || b == DType::none) return std::nullopt;
     if (a == b) return a;

@@ -40,6 +40,9 @@ enum class DType : std::uint8_t {
 [[nodiscard]] bool is_signed(DType dtype) noexcept;
 [[nodiscard]] bool is_complex(DType dtype) noexcept;
 
+/// The type of the real and imaginary parts of a complex type.
+[[nodiscard]] DType component(DType complex) noexcept;
+
 /// The type that an operation of two array elements has, by the Python array API's table; an
 /// integer with a floating type gives the floating type. Nothing where the table has no entry (u64
 /// with a signed integer).

@@ -275,6 +275,8 @@ class Binder {
         } else {
             bound.dtype = value.type;
         }
+        if (is_complex(bound.dtype) && (equation.op == Assign::max || equation.op == Assign::min))
+            refuse_order(equation.op == Assign::max ? "max=" : "min=");
         if (!result.reduction)
             result.value = typing_.stored(value, bound.dtype, equation.op == Assign::add);
     }
@@ -303,11 +305,22 @@ class Binder {
         Reduction& reduction = *result.reduction;
         const bool by_place =
             reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
+        const bool orders =
+            by_place || reduction.reducer == Reducer::max || reduction.reducer == Reducer::min;
+        if (orders && is_complex(value.type)) refuse_order(name(reduction.reducer));
         const DType type = result_type(reduction.reducer, value.type);
         reduction.accumulator = computed_in(by_place ? value.type : type, Integers::promoted);
         result.value = typing_.convert(value.term, reduction.accumulator);
         value.type = type;
         value.is_weak = value.is_weak && !by_place;
+    }
+
+    [[noreturn]] void refuse_order(std::string_view what) const {
+        throw Error({.kind = ErrorKind::type,
+                     .message = format("`{}` orders complex numbers", what),
+                     .source = program_.source,
+                     .labels = {{typing_.place(), ""}},
+                     .hint = "compare their parts: `real(…)`, `abs(…)`"});
     }
 
     /// A value of a higher kind (bool, integer, floating, complex) is not stored in a lower one.

@@ -169,7 +169,13 @@ Expr Converter::convert_node(const ast::Expr& e) {
 Expr Converter::number(const ast::Number& n, Span span) {
     const char* begin = n.text.data();
     const char* end = begin + n.text.size();
-    if (n.text.ends_with('i')) fail(ErrorKind::type, "complex numbers are not supported yet", span);
+    if (n.text.ends_with('i')) {
+        double size = 0;
+        const auto read = std::from_chars(begin, end - 1, size);
+        if (read.ec == std::errc() && read.ptr == end - 1)
+            return context_.literal(std::complex<double>(0, size));
+        fail(ErrorKind::limit, format("the number {} is out of the range of c128", n.text), span);
+    }
     std::int64_t whole = 0;
     if (const auto read = std::from_chars(begin, end, whole); read.ptr == end) {
         if (read.ec == std::errc()) return context_.integer(whole);

@@ -49,8 +49,6 @@ Expr Converter::call(const ast::Call& c, Span span) {
     const std::vector<ast::ExprPtr> given = in_order(c, row);
     if (const ast::Def* def = symbols_.def(c.name)) return inlined(*def, c, span);
     if (const auto dtype = dtype_from_name(c.name)) {
-        if (is_complex(*dtype))
-            fail(ErrorKind::type, format("conversion to {} is not supported yet", c.name), span);
         if (c.args.size() != 1) wrong_arity(c, "1 argument");
         return context_.cast(convert(c.args.front().value), *dtype);
     }

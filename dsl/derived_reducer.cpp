@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "dsl/extent.h"
+#include "dsl/some_point.h"
 #include "dsl/walk.h"
 
 namespace ricci {
@@ -49,6 +50,25 @@ void require_point(Program& program, const Reduce& reduce, const std::vector<Ind
     }
 }
 
+/// What values of arrays exclude is not known before they are.
+void require_condition(Program& program, const Reduce& reduce, std::vector<IndexId> around,
+                       Span span) {
+    Context& context = *program.context;
+    program.requirements.push_back(
+        {.kind = Requirement::Kind::not_empty,
+         .a = context.integer(0),
+         .b = context.integer(1),
+         .indices = std::move(around),
+         .condition = reduce.condition,
+         .otherwise = {.kind = ErrorKind::range,
+                       .message = format("`{}` over nothing: `{}` holds nowhere{{where}}",
+                                         name(reduce.reducer), str(program, reduce.condition)),
+                       .source = program.source,
+                       .labels = {{span, ""}},
+                       .hint = format("`{}` has no value there: restrict the range with `where`",
+                                      name(reduce.reducer))}});
+}
+
 bool has_no_value_of_nothing(Reducer reducer) {
     return reducer == Reducer::mean || reducer == Reducer::argmax || reducer == Reducer::argmin;
 }
@@ -61,7 +81,7 @@ class Expander {
     Expr operator()(Expr e) {
         const auto* reduce = std::get_if<Reduce>(&e->term);
         if (!reduce) return e;
-        if (has_no_value_of_nothing(reduce->reducer)) require_point_unless_conditional(*reduce, e);
+        if (has_no_value_of_nothing(reduce->reducer)) require_point_around(*reduce, e);
         switch (reduce->reducer) {
             case Reducer::sum:
             case Reducer::prod:
@@ -84,11 +104,12 @@ class Expander {
         return with_new_indices(program_, Reduce{reducer, reduce.indices, reduce.condition, body});
     }
 
-    void require_point_unless_conditional(const Reduce& reduce, Expr e) {
-        if (reduce.condition) return;
+    void require_point_around(const Reduce& reduce, Expr e) {
         std::vector<IndexId> around = around_;
         for (IndexId i : free_indices(e)) around.push_back(i);
         require_point(program_, reduce, around, span_);
+        if (reduce.condition && reads_no_array(reduce.condition))
+            require_condition(program_, reduce, around, span_);
     }
 
     Expr mean(const Reduce& reduce) {

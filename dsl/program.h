@@ -71,16 +71,19 @@ struct Requirement {
     enum class Kind : std::uint8_t {
         equal,         ///< `a == b`: two extents of one index
         not_negative,  ///< `a >= 0`: the length of an inferred range
-        not_empty,     ///< `a < b` where `indices` have values: an explicit range
-        positive,      ///< `a > 0`: a coefficient that ranges were solved with
-        in_bounds,     ///< `0 <= a < b` for all points of `indices` where `condition` holds
-        gathered,      ///< the subscript `a` is data: checked when the program runs
+        /// `a < b` where `indices` have values, and for each of these some point satisfies the
+        /// condition, if there is one: an explicit range, the domain of a mean.
+        not_empty,
+        positive,   ///< `a > 0`: a coefficient that ranges were solved with
+        in_bounds,  ///< `0 <= a < b` for all points of `indices` where `condition` holds
+        gathered,   ///< the subscript `a` is data: checked when the program runs
     };
     Kind kind;
     Expr a, b;
     std::vector<IndexId> indices;
     Expr condition;
-    /// The error when it fails; `{a}`, `{b}`, `{low}`, `{high}` stand for the values found.
+    /// The error when it fails; `{a}`, `{b}`, `{low}`, `{high}`, `{where}` stand for the values
+    /// found.
     Diagnosis otherwise;
 };
 

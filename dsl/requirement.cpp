@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "dsl/prove.h"
+#include "dsl/some_point.h"
 
 namespace ricci {
 namespace {
@@ -17,6 +18,7 @@ struct Findings {
     std::int64_t b = 0;
     std::int64_t low = 0;
     std::int64_t high = 0;
+    std::string where;
 };
 
 class Checker {
@@ -37,7 +39,8 @@ class Checker {
                     return found.a >= 0;
                 case Requirement::Kind::not_empty:
                     found = values(requirement);
-                    return found.a < found.b || is_empty_box(requirement.indices);
+                    return (found.a < found.b && has_points(requirement, found)) ||
+                           is_empty_box(requirement.indices);
                 case Requirement::Kind::positive:
                     found.a = sizes_.value(requirement.a);
                     return found.a > 0;
@@ -56,8 +59,21 @@ class Checker {
                            [&](IndexId id) { return range_of_(id).extent() == 0; });
     }
 
+    /// Whether the condition, if any, leaves a point for each of the indices.
+    bool has_points(const Requirement& requirement, Findings& found) {
+        if (!requirement.condition) return true;
+        const auto without =
+            point_without(program_, sizes_.condition_with_numbers(requirement.condition),
+                          requirement.indices, range_of_);
+        if (without && !without->empty()) found.where = format(" for {}", *without);
+        return !without;
+    }
+
     Findings values(const Requirement& requirement) {
-        return {.a = sizes_.value(requirement.a), .b = sizes_.value(requirement.b)};
+        Findings found;
+        found.a = sizes_.value(requirement.a);
+        found.b = sizes_.value(requirement.b);
+        return found;
     }
 
     bool is_in_bounds(const Requirement& requirement, Findings& found) {
@@ -116,6 +132,7 @@ class Checker {
         if (place == "b") return std::to_string(found.b);
         if (place == "low") return std::to_string(found.low);
         if (place == "high") return std::to_string(found.high);
+        if (place == "where") return found.where;
         if (place.starts_with("shape ")) {
             std::size_t number = 0;
             std::from_chars(place.data() + 6, place.data() + place.size(), number);

@@ -5,6 +5,7 @@
 
 #include "base/match.h"
 #include "base/text.h"
+#include "dsl/complex_form.h"
 #include "dsl/typed_literal.h"
 
 namespace ricci {
@@ -342,16 +343,32 @@ Typing::Typed Typing::function(const Apply& apply, Expr e, Integers integers) {
                              (op == Op::pow && values[1].is_weak && is_negative(values[1].term));
     if (to_floating && kind(type) < 2) type = DType::f64;
     if (type == DType::boolean && !keeps_bool(op)) type = DType::i64;
-    const bool is_ordered = op == Op::min || op == Op::max || op == Op::clamp;
-    if (is_ordered && is_complex(type))
-        fail(format("`{}` orders complex numbers", str(program_, e)),
-             "compare their parts: `real(…)`, `abs(…)`");
+    if (is_complex(type)) return complex_function(apply, e, values, std::move(args), common);
     const DType in = computed_in(type, integers);
     const Fit fit = op == Op::neg ? Fit::modular : Fit::exact;
     for (const Typed& value : values) args.push_back(adopt(value, in, fit));
     const bool gives_bool = rule == TypeRule::boolean;
     return {context_.apply(op, std::move(args), gives_bool ? DType::boolean : in),
             gives_bool ? DType::boolean : type, common.is_weak};
+}
+
+/// `args` holds the condition of a selection. A magnitude, a part or an angle is real.
+Typing::Typed Typing::complex_function(const Apply& apply, Expr e, const std::vector<Typed>& values,
+                                       std::vector<Expr> args, const Common& common) {
+    const Op op = apply.op;
+    if (op == Op::min || op == Op::max || op == Op::clamp)
+        fail(format("`{}` orders complex numbers", str(program_, e)),
+             "compare their parts: `real(…)`, `abs(…)`");
+    if (!has_complex_form(op))
+        fail(format("`{}` is not defined for complex numbers", info(op).name),
+             "take a part: `real(…)`, `imag(…)`, `abs(…)`");
+    for (const Typed& value : values) args.push_back(adopt(value, common.in, Fit::exact));
+    const TypeRule rule = info(op).type;
+    DType type = common.type;
+    if (op == Op::angle || rule == TypeRule::component) type = component(type);
+    if (rule == TypeRule::boolean) type = DType::boolean;
+    return {context_.apply(op, std::move(args), type), type,
+            rule != TypeRule::boolean && common.is_weak};
 }
 
 }  // namespace ricci

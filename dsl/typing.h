@@ -35,6 +35,7 @@ class Typing {
     };
     /// The statement that errors point at from now on.
     void set_place(Span span) { span_ = span; }
+    [[nodiscard]] Span place() const { return span_; }
 
     /// Throws: `type` where the operands of an operation have no common type, or a number does not
     /// fit the type it adopts.
@@ -66,6 +67,8 @@ class Typing {
     Typed comparison(const Apply& apply, Expr e, Integers integers);
     Expr compare_weak(Op op, const Typed& strong, Expr weak);
     Typed function(const Apply& apply, Expr e, Integers integers);
+    Typed complex_function(const Apply& apply, Expr e, const std::vector<Typed>& values,
+                           std::vector<Expr> args, const Common& common);
 
     void add_to(Promotion& promotion, const Typed& operand, Expr e) const;
     [[nodiscard]] Common common(const std::vector<Typed>& operands, Expr e,

@@ -1,10 +1,26 @@
 // grad/gradient.cpp – the gradient of one argument
 #include "grad/gradient.h"
 
+#include <algorithm>
+
 #include "dsl/canonical.h"
+#include "dsl/walk.h"
 #include "grad/joint.h"
 
 namespace ricci::grad {
+
+bool makes_complex(const Program& program) {
+    const auto is_source = [](Expr e) {
+        const auto* literal = std::get_if<Literal>(&e->term);
+        const bool takes_apart = is_apply(e, Op::real) || is_apply(e, Op::imag) ||
+                                 is_apply(e, Op::conj) || is_apply(e, Op::angle);
+        return takes_apart || is_complex(e->dtype) ||
+               (literal != nullptr && std::holds_alternative<std::complex<double>>(literal->value));
+    };
+    return std::ranges::any_of(program.equations, [&](const Equation& equation) {
+        return contains(equation.value, is_source);
+    });
+}
 
 Program gradient(const Program& forward, const std::string& argument, const Options& options) {
     Program result =

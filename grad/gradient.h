@@ -10,8 +10,15 @@ namespace ricci::grad {
 
 struct Options {
     /// Cotangents given by the caller, by output name. Empty: the result's alone, named `dY`.
-    std::vector<std::string> cotangents;
+    std::vector<std::string> cotangents = {};
+    /// Complex arguments among those of the forward. Where there are some, or the program makes
+    /// complex numbers itself, gradients follow the convention of PyTorch and ChainRules: that of a
+    /// real number L is dL/d(real part) + i dL/d(imaginary part).
+    std::vector<std::string> complex_arguments = {};
 };
+
+/// Whether the program makes complex numbers of any arguments, or speaks of their parts.
+[[nodiscard]] bool makes_complex(const Program& program);
 
 /// The gradient of `argument`: a program whose arguments are those of `forward` (only those it
 /// needs) and the cotangents `dY` (shape and type of output Y), and whose result is `dW` (shape

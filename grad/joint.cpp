@@ -37,6 +37,7 @@ class Reverse {
 
     Joint run(const std::vector<std::string>& arguments, const Options& options) {
         std::vector<TensorId> wanted;
+        is_complex_ = !options.complex_arguments.empty() || makes_complex(forward_);
         for (const std::string& name : arguments) wanted.push_back(find_argument(name));
         find_active(wanted);
         give_cotangents(options);
@@ -45,7 +46,8 @@ class Reverse {
             pull_back_through(*equation);
         }
         std::vector<TensorId> gradients;
-        for (const TensorId argument : wanted) gradients.push_back(define_gradient(argument));
+        for (const TensorId argument : wanted)
+            gradients.push_back(define_gradient(argument, options));
         program_.outputs = std::move(gradients);
         return {.program = std::move(program_), .cotangents = std::move(cotangents_)};
     }
@@ -70,7 +72,8 @@ class Reverse {
     std::vector<IndexId> indices_of(TensorId tensor, const std::vector<Contribution>& parts);
     TensorId define(Tensor tensor, const Gathered& what);
     TensorId define_temporary(std::string name, const Gathered& what);
-    TensorId define_gradient(TensorId argument);
+    TensorId define_gradient(TensorId argument, const Options& options);
+    Gathered gradient_from(Gathered total, bool is_complex);
     TensorId update_cotangent(TensorId cotangent, Gathered what);
 
     bool is_active(TensorId id) const { return active_[position(id)]; }
@@ -85,7 +88,8 @@ class Reverse {
     Names names_;
     Program program_;
     Context& context_;
-    Active active_;  ///< of the forward's tensors
+    Active active_;            ///< of the forward's tensors
+    bool is_complex_ = false;  ///< cotangents inside are conjugates (see Step)
     std::vector<TensorId> cotangents_;
     std::map<TensorId, std::vector<Contribution>> contributions_;
 };
@@ -163,7 +167,14 @@ void Reverse::give_cotangent(TensorId output) {
     }
     program_.arguments.push_back(id);
     cotangents_.push_back(id);
-    contributions_[output].emplace_back(id);
+    if (!is_complex_) {
+        contributions_[output].emplace_back(id);
+        return;
+    }
+    const std::vector<IndexId> indices = indices_of(output, {});
+    const Expr given = context_.access(id, values_of(indices));
+    contributions_[output].emplace_back(
+        Gathered{.indices = indices, .value = context_.apply(Op::conj, {given})});
 }
 
 // --- equations ---------------------------------------------------
@@ -232,7 +243,8 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
                       .condition = Expr(),
                       .at = {},
                       .d = {.guard = Expr(), .value = upstream}};
-    Differentiated what{.term = equation.value, .saved = Expr(), .span = equation.span};
+    Differentiated what{
+        .term = equation.value, .saved = Expr(), .span = equation.span, .is_complex = is_complex_};
     if (const auto* reduce = std::get_if<Reduce>(&equation.value->term)) {
         what.term = reduce->body;
         relation.indices.insert(relation.indices.end(), reduce->indices.begin(),
@@ -354,18 +366,33 @@ TensorId Reverse::define_temporary(std::string name, const Gathered& what) {
                   what);
 }
 
-TensorId Reverse::define_gradient(TensorId argument) {
+/// Back from conjugates; of a real argument, which moves along the real axis, the real part.
+Gathered Reverse::gradient_from(Gathered total, bool is_complex) {
+    if (!is_complex_) return total;
+    const Op op = is_complex ? Op::conj : Op::real;
+    if (const auto* sum = std::get_if<Reduce>(&total.value->term))
+        total.value = context_.reduce(sum->reducer, sum->indices, sum->condition,
+                                      context_.apply(op, {sum->body}));
+    else
+        total.value = context_.apply(op, {total.value});
+    return total;
+}
+
+TensorId Reverse::define_gradient(TensorId argument, const Options& options) {
     const std::string& name = forward_.at(argument).name;
+    const bool is_complex =
+        std::ranges::find(options.complex_arguments, name) != options.complex_arguments.end();
+    const Gathered gradient = gradient_from(total(argument), is_complex);
     for (const TensorId cotangent : cotangents_) {
         const TensorId output = program_.at(cotangent).dtype_of.value();
-        if (forward_.at(output).name == name) return update_cotangent(cotangent, total(argument));
+        if (forward_.at(output).name == name) return update_cotangent(cotangent, gradient);
     }
     return define({.name = names_.unique("d" + name),
                    .rank = 0,
                    .role = Role::target,
                    .shape = {},
                    .dtype_of = argument},
-                  total(argument));
+                  gradient);
 }
 
 /// The gradient of an argument that the forward updates takes the place of its cotangent.

@@ -66,6 +66,13 @@ bool can_be_checked(const Program& program, const Requirement& requirement, cons
     for (const Expr e : {requirement.a, requirement.b, requirement.condition}) {
         if (e) mentioned.add(e);
     }
+    std::vector<IndexId> indices = requirement.indices;
+    if (requirement.condition)
+        for (const IndexId index : free_indices(requirement.condition)) indices.push_back(index);
+    for (const IndexId index : indices) {
+        mentioned.add(program.at(index).lower);
+        mentioned.add(program.at(index).upper);
+    }
     for (std::size_t n = 0; n < program.tensors.size(); ++n) {
         const TensorId tensor{static_cast<std::uint32_t>(n)};
         if (mentioned.contain(tensor) && !needs.contain(tensor)) return false;

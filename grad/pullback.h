@@ -25,6 +25,7 @@ struct Differentiated {
     Expr term;   ///< free of Reduce
     Expr saved;  ///< a read that holds the term's value, or empty
     Span span;
+    bool is_complex = false;  ///< see Step
 };
 
 /// The cotangents of the distinct reads of active tensors in the term, in order of first creation.

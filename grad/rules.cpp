@@ -5,6 +5,7 @@
 // min are equal, d(x^y)/dy = 0 at x = 0.
 #include "grad/rules.h"
 
+#include <complex>
 #include <numbers>
 #include <span>
 
@@ -133,6 +134,52 @@ P pull_modulus(S s) {
     return -(s.d() * s.arg(0).apply(Op::floordiv, s.arg(1)));
 }
 
+// --- functions of complex numbers that have no complex derivative --------------------------------
+// What they give is real, and so is what its cotangent counts.
+
+Formula real(Formula x) { return x.apply(Op::real); }
+Formula conj(Formula x) { return x.apply(Op::conj); }
+Formula times_minus_i(S s, Formula x) {
+    return Formula(s.context, s.context.literal(std::complex<double>(0, -1))) * x;
+}
+
+P pull_real(S s) {
+    if (!s.step.is_complex) return s.d();
+    return real(s.d());
+}
+
+P pull_imag(S s) {
+    if (!s.step.is_complex) return {};
+    return times_minus_i(s, real(s.d()));
+}
+
+P pull_conj(S s) {
+    if (!s.step.is_complex) return s.d();
+    return conj(s.d());
+}
+
+P pull_abs(S s) {
+    if (!s.step.is_complex) return s.d() * s.x().apply(Op::sign);
+    return real(s.d()) * conj(s.x().apply(Op::sign));
+}
+
+P pull_abs2(S s) {
+    if (!s.step.is_complex) return 2 * s.x() * s.d();
+    return 2 * conj(s.x()) * real(s.d());
+}
+
+P pull_angle(S s) {
+    if (!s.step.is_complex) return {};
+    return {s.x() != 0, times_minus_i(s, real(s.d()) * conj(s.x()) / s.x().apply(Op::abs2))};
+}
+
+/// x/|x| turns as x does.
+P pull_sign(S s) {
+    if (!s.step.is_complex) return {};
+    const Formula across = s.d() - conj(s.d()) * square(conj(s.y()));
+    return {s.x() != 0, 0.5 * across / s.x().apply(Op::abs)};
+}
+
 /// The row of an operation; `pull` is null where `dependence` is not smooth.
 struct Rule {
     Op op;
@@ -197,9 +244,9 @@ constexpr Rule table[] = {
     {Op::leaky_relu,  smooth,   pull_leaky_relu},
     {Op::gelu,        smooth,   pull_gelu},
     {Op::silu,        smooth,   pull_silu},
-    {Op::abs,         smooth,   [](S s) -> P { return s.d() * s.x().apply(Op::sign); }},
-    {Op::abs2,        smooth,   [](S s) -> P { return 2 * s.x() * s.d(); }},
-    {Op::sign,        constant, nullptr},
+    {Op::abs,         smooth,   pull_abs},
+    {Op::abs2,        smooth,   pull_abs2},
+    {Op::sign,        smooth,   pull_sign},
     {Op::floor,       constant, nullptr},
     {Op::ceil,        constant, nullptr},
     {Op::round,       constant, nullptr},
@@ -212,10 +259,10 @@ constexpr Rule table[] = {
     {Op::isnan,       constant, nullptr},
     {Op::isinf,       constant, nullptr},
     {Op::isfinite,    constant, nullptr},
-    {Op::real,        smooth,   [](S s) -> P { return s.d(); }},
-    {Op::imag,        constant, nullptr},
-    {Op::conj,        smooth,   [](S s) -> P { return s.d(); }},
-    {Op::angle,       constant, nullptr},
+    {Op::real,        smooth,   pull_real},
+    {Op::imag,        smooth,   pull_imag},
+    {Op::conj,        smooth,   pull_conj},
+    {Op::angle,       smooth,   pull_angle},
 };
 // clang-format on
 

@@ -36,6 +36,9 @@ struct Step {
     const Apply& apply;
     Expr y;
     Cotangent d;
+    /// Values may be complex, `d` is then the conjugate of the cotangent: through functions with a
+    /// complex derivative it goes by the same rules as a real one.
+    bool is_complex = false;
 };
 /// The cotangent of one operand of a smooth operation; its value is empty where the operation does
 /// not depend on that operand.

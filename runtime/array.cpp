@@ -17,6 +17,7 @@ namespace ricci {
 using runtime::convert;
 using runtime::Element;
 using runtime::for_each_row;
+using runtime::with_any_element;
 using runtime::with_element;
 
 namespace {
@@ -116,14 +117,14 @@ Array Array::zeros(DType dtype, Shape shape) {
 
 Array Array::full(DType dtype, Shape shape, double value) {
     Array array(dtype, std::move(shape));
-    with_element(
+    with_any_element(
         dtype, [&]<class T>(Element<T>) { std::ranges::fill(array.span<T>(), convert<T>(value)); });
     return array;
 }
 
 Array Array::arange(DType dtype, Shape shape) {
     Array array(dtype, std::move(shape));
-    with_element(dtype, [&]<class T>(Element<T>) {
+    with_any_element(dtype, [&]<class T>(Element<T>) {
         std::int64_t next = 0;
         for (T& element : array.span<T>()) element = convert<T>(next++);
     });
@@ -273,7 +274,7 @@ Array Array::copy() const {
     if (is_contiguous()) {
         if (size_ > 0) std::memcpy(result.data(), data(), bytes_of(dtype_, size_));
     } else {
-        with_element(dtype_, [&]<class T>(Element<T>) {
+        with_any_element(dtype_, [&]<class T>(Element<T>) {
             copy_elements<T, T>(*this, static_cast<T*>(result.data()));
         });
     }
@@ -286,9 +287,13 @@ Array Array::to(DType dtype) const {
         result.is_weak_ = false;
         return result;
     }
+    if (is_complex(dtype_) && !is_complex(dtype) && dtype != DType::boolean)
+        fail(ErrorKind::type,
+             format("values of type {} are converted to {}", name(dtype_), name(dtype)),
+             "take a part: `real(…)`, `abs(…)`");
     Array result(dtype, shape_);
-    with_element(dtype, [&]<class To>(Element<To>) {
-        with_element(dtype_, [&]<class From>(Element<From>) {
+    with_any_element(dtype, [&]<class To>(Element<To>) {
+        with_any_element(dtype_, [&]<class From>(Element<From>) {
             copy_elements<To, From>(*this, static_cast<To*>(result.data()));
         });
     });

@@ -1,6 +1,7 @@
 // runtime/array.h – typed, strided, shared arrays
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -48,6 +49,10 @@ template <>
 struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
 template <>
 struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
+template <>
+struct DTypeOf<std::complex<float>> : std::integral_constant<DType, DType::c64> {};
+template <>
+struct DTypeOf<std::complex<double>> : std::integral_constant<DType, DType::c128> {};
 
 /// A handle on a typed, strided block of memory, row-major unless it is a view. Copies share the
 /// memory. Own memory is 64-byte aligned and comes from a pool.
@@ -130,7 +135,7 @@ class Array {
     [[nodiscard]] Device device() const noexcept {
         return storage_ && storage_->is_on_gpu() ? Device::cuda : Device::cpu;
     }
-    /// One element converted to double. Throws: `range`.
+    /// One element converted to double. Throws: `range`, `type` for complex ones.
     [[nodiscard]] double at(std::initializer_list<std::int64_t> position) const;
     /// The only element, converted to double. Throws: `shape` when there is not exactly one.
     [[nodiscard]] double item() const;
@@ -144,9 +149,10 @@ class Array {
     [[nodiscard]] Array reshape(Shape shape) const;
 
     // New memory.
-    [[nodiscard]] Array copy() const;           ///< contiguous
-    [[nodiscard]] Array to(DType dtype) const;  ///< contiguous, converted
-    [[nodiscard]] Array contiguous() const;     ///< itself when it already is
+    [[nodiscard]] Array copy() const;  ///< contiguous
+    /// Contiguous, converted. Throws: `type` for complex values in a real type.
+    [[nodiscard]] Array to(DType dtype) const;
+    [[nodiscard]] Array contiguous() const;  ///< itself when it already is
     /// On that device: itself when `device()` is that already (`reference`: as `cpu`), else a
     /// contiguous copy. Throws: `device`.
     [[nodiscard]] Array to(Device device) const;

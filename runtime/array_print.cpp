@@ -1,5 +1,6 @@
 // runtime/array_print.cpp – arrays as text: nested brackets, aligned, long ones shortened
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,25 @@ constexpr std::int64_t shown_at_each_end = 3;
 // A row wider than this is broken into lines.
 constexpr std::size_t line_width = 96;
 
+/// NaN has no sign to speak of.
+std::string real_number(double value, int digits) {
+    return std::isnan(value) ? "nan" : format("{:.{}g}", value, digits);
+}
+
 std::string number(const Array& array, std::int64_t offset) {
-    return runtime::with_element(array.dtype(), [&]<class T>(runtime::Element<T>) -> std::string {
-        const T value = static_cast<const T*>(array.data())[offset];
-        if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
-        if constexpr (std::floating_point<T>) return format("{:.6g}", value);
-        if constexpr (runtime::is_half<T>) return format("{:.5g}", static_cast<float>(value));
-        if constexpr (std::integral<T>) return format("{}", value);
-    });
+    return runtime::with_any_element(
+        array.dtype(), [&]<class T>(runtime::Element<T>) -> std::string {
+            const T value = static_cast<const T*>(array.data())[offset];
+            if constexpr (runtime::is_complex_number<T>) {
+                const std::string imaginary = real_number(double{value.imag()}, 6);
+                return format("{}{}{}i", real_number(double{value.real()}, 6),
+                              imaginary.starts_with('-') ? "" : "+", imaginary);
+            }
+            if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
+            if constexpr (std::floating_point<T>) return real_number(double{value}, 6);
+            if constexpr (runtime::is_half<T>) return real_number(static_cast<double>(value), 5);
+            if constexpr (std::integral<T>) return format("{}", value);
+        });
 }
 
 /// The text of one array: first all shown numbers, so that they can be given one width.

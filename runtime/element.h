@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <complex>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -24,8 +25,13 @@ struct Element {
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// Calls `visit` with the element type of `dtype`.
-/// Throws: `type` for complex types, whose values Ricci cannot hold yet.
+template <class T>
+inline constexpr bool is_complex_number = false;
+template <class T>
+inline constexpr bool is_complex_number<std::complex<T>> = true;
+
+/// Calls `visit` with the element type of a real `dtype`.
+/// Throws: `type` for complex types.
 template <class F>
 decltype(auto) with_element(DType dtype, F&& visit) {
     switch (dtype) {
@@ -46,9 +52,18 @@ decltype(auto) with_element(DType dtype, F&& visit) {
         case DType::c64:
         case DType::c128:    break;
     }
-    throw Error({.kind = ErrorKind::type,
-                 .message = format("values of type {} are not supported yet", name(dtype)),
-                 .hint = "convert to f32 or f64"});
+    throw Error(
+        {.kind = ErrorKind::type,
+         .message = format("a number of type {} has two parts", name(dtype)),
+         .hint = "read its elements as std::complex, as in span<const std::complex<float>>()"});
+}
+
+/// The same for every `dtype`.
+template <class F>
+decltype(auto) with_any_element(DType dtype, F&& visit) {
+    if (dtype == DType::c64) return visit(Element<std::complex<float>>{});
+    if (dtype == DType::c128) return visit(Element<std::complex<double>>{});
+    return with_element(dtype, visit);
 }
 
 /// A value in another type: floating to integer rounds towards zero, what an integer type cannot
@@ -57,6 +72,16 @@ template <class To, class From>
 [[nodiscard]] To convert(From value) noexcept {
     if constexpr (std::is_same_v<To, From>) {
         return value;
+    } else if constexpr (is_complex_number<To> && is_complex_number<From>) {
+        return To(convert<typename To::value_type>(value.real()),
+                  convert<typename To::value_type>(value.imag()));
+    } else if constexpr (is_complex_number<To>) {
+        return To(convert<typename To::value_type>(value));
+    } else if constexpr (is_complex_number<From>) {
+        if constexpr (std::is_same_v<To, bool>)
+            return value != From{};
+        else
+            return convert<To>(value.real());
     } else if constexpr (is_half<From>) {
         return convert<To>(static_cast<float>(value));
     } else if constexpr (std::is_same_v<To, bool>) {

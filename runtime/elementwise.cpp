@@ -13,7 +13,7 @@ void assign(const Array& to, const Array& from) {
     RICCI_ASSERT(to.dtype() == from.dtype() && to.shape() == from.shape(),
                  "assigned arrays differ in type or shape");
     const Array source = from.contiguous();
-    with_element(to.dtype(), [&]<class T>(Element<T>) {
+    with_any_element(to.dtype(), [&]<class T>(Element<T>) {
         const T* values = static_cast<const T*>(source.data());
         T* target = static_cast<T*>(writable_data(to));
         for_each_row(
@@ -44,7 +44,7 @@ Array sum(const Array& a, const Array& b) {
     Array result(a.dtype(), a.shape());
     const Array left = a.contiguous();
     const Array right = b.contiguous();
-    with_element(a.dtype(), [&]<class T>(Element<T>) {
+    with_any_element(a.dtype(), [&]<class T>(Element<T>) {
         const std::span<const T> x = left.span<const T>();
         const std::span<const T> y = right.span<const T>();
         const std::span<T> z = result.span<T>();

@@ -28,6 +28,16 @@ Program checked_program(std::string_view text) {
     return parse_program(make_source(std::string(text)));
 }
 
+/// The rules of complex gradients need to know which arrays are complex, which a tape does not ask.
+void require_real(std::span<const Array* const> arguments) {
+    const bool is_real = std::ranges::none_of(
+        arguments, [](const Array* array) { return is_complex(array->dtype()); });
+    if (is_real) return;
+    throw Error({.kind = ErrorKind::gradient,
+                 .message = "a tape holds no gradients of functions of complex arrays",
+                 .hint = "call the function's gradient: `f.grad(\"W\")`"});
+}
+
 /// Runs the reference evaluator, then writes the updated arguments.
 std::vector<Array> run_reference(const BoundProgram& program,
                                  std::span<const Array* const> arguments) {
@@ -58,14 +68,24 @@ std::vector<Array> Specialisation::run(std::span<const Array* const> given) cons
         for (const std::size_t i : inputs) selected.push_back(given[i]);
         given = selected;
     }
-    std::vector<Array> bound = executable ? executable->run(given)
-                               : on_gpu   ? on_gpu->run(given)
-                                          : run_reference(*reference, given);
+    std::vector<Array> bound = run_bound(given);
     if (bound.size() == 1 && results.size() == 1) return bound;
     std::vector<Array> asked;
     asked.reserve(results.size());
     for (const std::size_t i : results) asked.push_back(bound[i]);
     return asked;
+}
+
+std::vector<Array> Specialisation::run_bound(std::span<const Array* const> given) const {
+    if (reference) return run_reference(*reference, given);
+    const auto run_real = [&](std::span<const Array* const> real) {
+        return executable ? executable->run(real) : on_gpu->run(real);
+    };
+    if (!parts) return run_real(given);
+    const std::vector<Array> split = parts->split(given);
+    std::vector<const Array*> pointers;
+    for (const Array& part : split) pointers.push_back(&part);
+    return parts->join(given, run_real(pointers));
 }
 
 std::string Specialisation::extent() const {
@@ -133,6 +153,7 @@ std::shared_ptr<const Specialisation> Function::State::specialise(
     if (auto entry = find_entry(arguments, outputs)) return entry;
     for (std::size_t i = 0; i < arguments.size(); ++i)
         runtime::check_argument(program.at(program.arguments[i]), *arguments[i], is_updated[i]);
+    if (is_on_tape) require_real(arguments);
     const std::lock_guard lock(*compiling);
     // Another thread may have made it while this one waited.
     if (auto entry = find_entry(arguments, outputs)) return entry;
@@ -168,6 +189,11 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
     BoundProgram bound = ricci::bind(canonical, signature, bound_outputs);
     for (const TensorId id : bound.arguments)
         entry.inputs.push_back(position_of(bound.at(id).name));
+    if (device != Device::reference && has_complex(bound)) {
+        SplitProgram split = split_complex(bound);
+        entry.parts.emplace(bound, split);
+        bound = std::move(split.program);
+    }
     switch (device) {
         case Device::cpu:
             entry.executable.emplace(std::move(bound), name, runtime::target());
@@ -213,10 +239,17 @@ Function::State& Function::require_state() const {
 Array Function::call_pointers(std::span<const Array* const> arguments) const {
     State& state = require_state();
     state.require_count(arguments.size());
+    if (const auto complex = state.complex_form(arguments)) {
+        Arguments named;
+        for (std::size_t i = 0; i < arguments.size(); ++i)
+            named.emplace_back(state.argument_names[i], *arguments[i]);
+        return (*complex)(named);
+    }
     return std::move(state.run(arguments, {}).front());
 }
 
 Array Function::operator()(const Arguments& arguments) const {
+    if (const auto complex = require_state().complex_form(arguments)) return (*complex)(arguments);
     return call_pointers(require_state().in_order(arguments));
 }
 
@@ -230,6 +263,8 @@ Array Function::call(const std::vector<Array>& arguments) const {
 std::vector<Array> Function::call(const Arguments& arguments,
                                   const std::vector<std::string>& outputs) const {
     State& state = require_state();
+    if (const auto complex = state.complex_form(arguments))
+        return complex->call(arguments, outputs);
     for (const std::string& output : outputs) {
         if (state.program.output(output)) continue;
         std::vector<std::string> names;

@@ -27,7 +27,7 @@ std::string takes(const Function::State& state) {
 
 /// Only floating values have gradients; numbers are taken for such.
 void require_floating(const std::string& argument, const Array& array) {
-    if (is_floating(array.dtype()) || array.is_weak()) return;
+    if (is_floating(array.dtype()) || is_complex(array.dtype()) || array.is_weak()) return;
     fail(ErrorKind::gradient,
          format("the argument `{}` has type {}, which has no gradient", argument,
                 name(array.dtype())),
@@ -89,11 +89,14 @@ std::size_t Function::State::position_of(std::string_view argument) const {
 namespace runtime {
 
 Number number_of(const Array& array) {
-    return with_element(array.dtype(), [&]<class T>(Element<T>) -> Number {
+    return with_any_element(array.dtype(), [&]<class T>(Element<T>) -> Number {
         const T value = *static_cast<const T*>(array.data());
         if constexpr (std::is_same_v<T, bool>) return value;
         if constexpr (std::integral<T>) return static_cast<std::int64_t>(value);
-        return static_cast<double>(value);
+        if constexpr (is_complex_number<T>)
+            return std::complex<double>(value);
+        else
+            return static_cast<double>(value);
     });
 }
 
@@ -114,12 +117,6 @@ void check_argument(const Tensor& tensor, const Array& array, bool is_updated) {
         fail(ErrorKind::type,
              format("argument `{}` is updated, a plain number is given", tensor.name),
              "give an array of rank 0, as in Array::full(DType::f64, {}, 0)");
-    }
-    if (is_complex(array.dtype())) {
-        fail(ErrorKind::type,
-             format("argument `{}` has type {}, which is not supported yet", tensor.name,
-                    ricci::name(array.dtype())),
-             "give its real and imaginary parts as two arrays");
     }
 }
 

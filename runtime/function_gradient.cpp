@@ -1,4 +1,5 @@
 // runtime/function_gradient.cpp – gradients of functions, generated and written by hand
+#include <algorithm>
 #include <utility>
 
 #include "base/dump.h"
@@ -39,14 +40,68 @@ Function Function::grad(const std::string& argument,
     Program program;
     {
         const std::lock_guard context_lock(*state.compiling);
-        program = grad::gradient(state.program, argument, {.cotangents = cotangents});
+        program = grad::gradient(state.program, argument,
+                                 {.cotangents = cotangents, .complex_arguments = {}});
     }
     const std::string name = gradient_name(state.name, position);
     if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(program));
     Function gradient = state.derive(std::move(program), name, {});
     gradient.state()->gradient_of = argument;
+    gradient.state()->made_from = GradientSource{.forward = state.program,
+                                                 .argument = argument,
+                                                 .cotangents = cotangents,
+                                                 .is_gradient = !state.gradient_of.empty()};
     state.gradients.emplace(key, gradient);
     return gradient;
+}
+
+std::optional<Function> Function::State::complex_form(const Arguments& arguments) {
+    if (!made_from) return std::nullopt;
+    std::vector<std::string> complex;
+    bool knows_own_type = false;
+    bool is_needed = false;
+    for (const auto& [argument, array] : arguments) {
+        knows_own_type |= argument == made_from->argument;
+        is_needed |= is_complex(array.dtype());
+        if (is_complex(array.dtype()) && made_from->forward.argument(argument))
+            complex.push_back(argument);
+    }
+    if (!is_needed) return std::nullopt;
+    if (made_from->is_gradient)
+        throw Error({.kind = ErrorKind::gradient,
+                     .message = "derivatives of gradients of complex arrays are not supported",
+                     .hint = "write the first gradient as a program"});
+    // A gradient that does not need the argument itself may not be told its type.
+    const bool has_other_source = !complex.empty() || grad::makes_complex(made_from->forward);
+    if (complex.empty() && (knows_own_type || has_other_source)) return std::nullopt;
+    if (!knows_own_type) complex.push_back(made_from->argument);
+    const std::lock_guard lock(derived_mutex);
+    if (const auto known = complex_forms.find(complex); known != complex_forms.end())
+        return known->second;
+    const TimerSection section("compile");
+    Program derived;
+    {
+        const std::lock_guard context_lock(*compiling);
+        derived =
+            grad::gradient(made_from->forward, made_from->argument,
+                           {.cotangents = made_from->cotangents, .complex_arguments = complex});
+    }
+    if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(derived));
+    Function form = derive(std::move(derived), name, ignored_names);
+    form.state()->gradient_of = gradient_of;
+    complex_forms.emplace(complex, form);
+    return form;
+}
+
+std::optional<Function> Function::State::complex_form(std::span<const Array* const> arguments) {
+    if (!made_from) return std::nullopt;
+    const bool is_needed = std::ranges::any_of(
+        arguments, [](const Array* array) { return is_complex(array->dtype()); });
+    if (!is_needed) return std::nullopt;
+    Arguments named;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        named.emplace_back(argument_names[i], *arguments[i]);
+    return complex_form(named);
 }
 
 void Function::set_gradient(const std::string& argument, Gradient gradient) {
@@ -86,8 +141,9 @@ std::shared_ptr<const TapePair> Function::State::pair(const std::vector<std::siz
         const std::string gradient = gradient_name(name, wanted[i]);
         if (is_dumped(Stage::gradient))
             dump(Stage::gradient, gradient, ricci::str(cut.backward[i]));
-        result->backward.emplace(wanted[i],
-                                 derive(std::move(cut.backward[i]), gradient, cut.saved));
+        Function backward = derive(std::move(cut.backward[i]), gradient, cut.saved);
+        backward.state()->is_on_tape = true;
+        result->backward.emplace(wanted[i], std::move(backward));
     }
     result->forward = derive(std::move(cut.forward), name, {});
     pairs.emplace(wanted, result);

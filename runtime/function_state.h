@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dsl/bound.h"
+#include "runtime/complex_parts.h"
 #include "runtime/executor.h"
 #include "runtime/function.h"
 
@@ -26,12 +27,15 @@ struct Specialisation {
     std::vector<std::string> outputs;     ///< asked for; empty: the result
     std::vector<std::size_t> results;     ///< of the bound outputs: those asked for
     std::vector<std::size_t> inputs;  ///< of the program's arguments: those of the bound program
+    std::optional<runtime::ComplexParts> parts;      ///< of a complex program: what runs is real
     std::optional<runtime::Executable> executable;   ///< on the CPU
     std::shared_ptr<const cuda::Executable> on_gpu;  ///< on a GPU
     std::optional<BoundProgram> reference;           ///< on the reference device
 
     /// The asked outputs for these arguments, which must fit.
     [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
+    /// The bound outputs for the bound arguments.
+    [[nodiscard]] std::vector<Array> run_bound(std::span<const Array* const> arguments) const;
     /// `3 kernels`, for logs.
     [[nodiscard]] std::string extent() const;
     /// Its GPU was given up.
@@ -44,6 +48,14 @@ struct TapePair {
     std::vector<std::string> outputs;  ///< of `forward`: the result, then what `backward` reads
     /// By position of the argument; the rest have a gradient written by hand or none.
     std::map<std::size_t, Function> backward;
+};
+
+/// What a gradient was made from: it is made again for complex arrays, whose rules differ.
+struct GradientSource {
+    Program forward;
+    std::string argument;
+    std::vector<std::string> cotangents;
+    bool is_gradient = false;  ///< `forward` itself is one, made for real arrays
 };
 
 struct Function::State {
@@ -67,6 +79,11 @@ struct Function::State {
                                   std::vector<std::string> also_accepted) const;
     /// The pair for gradients of the arguments at these positions. Made once. Throws: `gradient`.
     [[nodiscard]] std::shared_ptr<const TapePair> pair(const std::vector<std::size_t>& wanted);
+    /// The gradient for these arguments when some are complex and this is one for real arrays.
+    /// Throws: `gradient` for derivatives of gradients.
+    [[nodiscard]] std::optional<Function> complex_form(const Arguments& arguments);
+    /// The same for arguments in order.
+    [[nodiscard]] std::optional<Function> complex_form(std::span<const Array* const> arguments);
     /// The name of the function's result.
     [[nodiscard]] const std::string& result_name() const;
 
@@ -75,10 +92,12 @@ struct Function::State {
     std::string name;
     Device device;
     std::vector<std::string> argument_names;
-    std::vector<std::string> ignored_names;  ///< accepted by name, not needed
-    std::string gradient_of;                 ///< of a gradient: the forward's argument
-    std::vector<bool> is_structural;         ///< by argument: its value decides the kernels
-    std::vector<bool> is_updated;            ///< by argument: a statement changes it
+    std::vector<std::string> ignored_names;   ///< accepted by name, not needed
+    std::string gradient_of;                  ///< of a gradient: the forward's argument
+    std::optional<GradientSource> made_from;  ///< of a gradient for real arrays
+    bool is_on_tape = false;                  ///< made for real arrays, and nothing else
+    std::vector<bool> is_structural;          ///< by argument: its value decides the kernels
+    std::vector<bool> is_updated;             ///< by argument: a statement changes it
 
     /// Held while the program's terms are worked on: functions made from one another share them.
     std::shared_ptr<std::mutex> compiling;
@@ -88,6 +107,7 @@ struct Function::State {
 
     mutable std::mutex derived_mutex;
     std::map<std::pair<std::string, std::vector<std::string>>, Function> gradients;
+    std::map<std::vector<std::string>, Function> complex_forms;  ///< by the complex arguments
     std::map<std::string, Gradient, std::less<>> registered;
     std::map<std::vector<std::size_t>, std::shared_ptr<const TapePair>> pairs;
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -133,15 +134,29 @@ Array fill_floating(DType dtype, Shape shape, Make&& make) {
     return array;
 }
 
+/// A complex array: its parts, one after the other, are the numbers of a real one twice as long.
+template <class Make>
+Array random_parts(Make&& make, DType dtype, const Shape& shape, std::uint64_t seed) {
+    Shape twice = shape;
+    twice.push_back(2);
+    const Array parts = make(component(dtype), std::move(twice), seed);
+    Array array(dtype, shape);
+    const auto bytes = static_cast<std::size_t>(array.size()) * size_bytes(dtype);
+    if (bytes > 0) std::memcpy(array.data(), parts.data(), bytes);
+    return array;
+}
+
 }  // namespace
 
 Array Array::randn(DType dtype, Shape shape, std::uint64_t seed) {
+    if (is_complex(dtype)) return random_parts(randn, dtype, shape, seed);
     const runtime::RandomStream stream(seed);
     return fill_floating(dtype, std::move(shape),
                          [&](std::uint64_t i, auto) { return stream.normal(i); });
 }
 
 Array Array::rand(DType dtype, Shape shape, std::uint64_t seed) {
+    if (is_complex(dtype)) return random_parts(rand, dtype, shape, seed);
     const runtime::RandomStream stream(seed);
     return fill_floating(dtype, std::move(shape), [&](std::uint64_t i, auto kind) {
         // As many of the upper bits as the type holds: rounding all 53 could give 1.

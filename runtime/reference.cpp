@@ -10,6 +10,7 @@
 #include "base/match.h"
 #include "base/text.h"
 #include "dsl/walk.h"
+#include "runtime/complex_parts.h"
 #include "runtime/element.h"
 #include "runtime/reference_ops.h"
 #include "runtime/reference_reduce.h"
@@ -403,6 +404,36 @@ Evaluator evaluated(const BoundProgram& program, const std::vector<Array>& argum
     return evaluator;
 }
 
+std::vector<const Array*> pointers(const std::vector<Array>& arrays) {
+    std::vector<const Array*> result;
+    for (const Array& array : arrays) result.push_back(&array);
+    return result;
+}
+
+/// The larger bound of the two parts.
+std::vector<Estimate> estimate_complex(const BoundProgram& program,
+                                       const std::vector<Array>& arguments) {
+    const SplitProgram split = split_complex(program);
+    const ComplexParts parts(program, split);
+    std::vector<Estimate> found =
+        evaluate_with_bounds(split.program, parts.split(pointers(arguments)));
+    std::vector<Estimate> result;
+    std::size_t next = 0;
+    for (const bool is_complex : split.is_complex_output) {
+        Estimate estimate = found[next++];
+        if (is_complex) {
+            const Estimate& imaginary = found[next++];
+            estimate.value = joined(estimate.value, imaginary.value);
+            const auto other = imaginary.bound.span<const double>();
+            std::ranges::transform(estimate.bound.span<const double>(), other,
+                                   estimate.bound.span<double>().begin(),
+                                   [](double a, double b) { return std::max(a, b); });
+        }
+        result.push_back(std::move(estimate));
+    }
+    return result;
+}
+
 }  // namespace
 
 void raise_failed_check(const BoundProgram& program, const BoundCheck& check,
@@ -413,6 +444,11 @@ void raise_failed_check(const BoundProgram& program, const BoundCheck& check,
 }
 
 std::vector<Array> evaluate(const BoundProgram& program, const std::vector<Array>& arguments) {
+    if (has_complex(program)) {
+        const SplitProgram split = split_complex(program);
+        const ComplexParts parts(program, split);
+        return parts.join({}, evaluate(split.program, parts.split(pointers(arguments))));
+    }
     const Evaluator evaluator = evaluated(program, arguments, false);
     std::vector<Array> outputs;
     for (TensorId id : program.outputs) outputs.push_back(to_array(evaluator.values(id)));
@@ -421,6 +457,7 @@ std::vector<Array> evaluate(const BoundProgram& program, const std::vector<Array
 
 std::vector<Estimate> evaluate_with_bounds(const BoundProgram& program,
                                            const std::vector<Array>& arguments) {
+    if (has_complex(program)) return estimate_complex(program, arguments);
     const Evaluator evaluator = evaluated(program, arguments, true);
     std::vector<Estimate> outputs;
     for (TensorId id : program.outputs)

@@ -75,6 +75,26 @@ TEST_CASE("the mean and the position of an extremum of nothing are errors") {
               .starts_with("range: `mean` over nothing"));
 }
 
+TEST_CASE("a mean of what a condition excludes is an error where that can be known before") {
+    const Array x = small_values(DType::f32, 9).reshape({3, 3});
+    const auto of = [&](const std::string& text) {
+        return error_text([&] { (void)run_both(text, {{"X", x}}); });
+    };
+    CHECK(of("M[i] := mean[k | k < i](X[i,k])") ==
+          "range: `mean` over nothing: `k < i` holds nowhere for `i` = 0\n"
+          "  | M[i] := mean[k | k < i](X[i,k])\n"
+          "  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+          "  = hint: `mean` has no value there: restrict the range with `where`");
+    CHECK(of("M[i] := argmax[k | k > i](X[i,k])")
+              .starts_with("range: `argmax` over nothing: `k > i` holds nowhere for `i` = 2\n"));
+    CHECK(
+        of("s := argmin[k | k >= size(X, 0)](X[0,k])").starts_with("range: `argmin` over nothing"));
+    CHECK(of("M[i+_] := mean[k | k < i](X[i,k]) where i in 1:3") == "no error");
+    CHECK(of("M[i] := mean[k | k <= i && (i + k) % 2 == 0](X[i,k])") == "no error");
+    // What data excludes is found out too late.
+    CHECK(std::isnan(run_both("s := mean[k | X[0,k] > 1000](X[0,k])", {{"X", x}}).item()));
+}
+
 TEST_CASE("where no value is asked for there is no mean of nothing") {
     const auto shape = [](const std::string& text, Shape of) {
         return run_both(text, {{"X", Array::zeros(DType::f32, std::move(of))}}).shape();

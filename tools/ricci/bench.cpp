@@ -9,6 +9,7 @@
 #include "codegen/cpu/compile.h"
 #include "codegen/plan.h"
 #include "dsl/canonical.h"
+#include "dsl/split_complex.h"
 #include "dsl/work.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
@@ -82,7 +83,7 @@ CompileTimes measure_compile(const Program& program, const Signature& signature,
     std::vector<CompileTimes> samples;
     for (int i = 0; i < 3; ++i) {
         const auto begin = Clock::now();
-        const BoundProgram bound = ricci::bind(canonicalise(program), signature);
+        const BoundProgram bound = in_real_numbers(ricci::bind(canonicalise(program), signature));
         const codegen::Plan plan = codegen::plan(bound, target);
         CompileTimes times{.plan = seconds_since(begin)};
         const auto middle = Clock::now();
@@ -110,7 +111,7 @@ class Row {
             if (function.program().argument(argument))
                 signature.emplace(argument, runtime::spec_of(array, array.rank() == 0));
         const BoundProgram bound = ricci::bind(canonicalise(function.program()), signature);
-        work_ = work_of(bound);
+        work_ = work_of(in_real_numbers(bound));
         dtype_ = bound.at(bound.outputs.front()).dtype;
         const Device device = function.device();
         times_ = measure([&] { (void)function(arguments); }, [device] { synchronize(device); });

@@ -12,6 +12,7 @@
 #include "dsl/ast.h"
 #include "dsl/canonical.h"
 #include "dsl/parser.h"
+#include "dsl/split_complex.h"
 #include "grad/gradient.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
@@ -157,9 +158,12 @@ class Explanation {
     void make_gradients() {
         const bool is_shown = std::ranges::find(stages_, Stage::gradient) != stages_.end();
         const bool is_all = wrt_.empty() && is_shown;
+        grad::Options options;
+        for (const auto& [name, spec] : given_)
+            if (is_complex(spec.dtype)) options.complex_arguments.push_back(name);
         for (const std::string& argument : is_all ? argument_names(program_) : wrt_) {
             try {
-                Program gradient = grad::gradient(program_, argument);
+                Program gradient = grad::gradient(program_, argument, options);
                 const std::string name = gradient.at(gradient.result()).name;
                 gradients_.push_back({name, std::move(gradient)});
             } catch (const Error& error) {
@@ -186,7 +190,8 @@ class Explanation {
     [[nodiscard]] std::string compiled_text(const Subject& subject,
                                             const Signature& signature) const {
         const Target target = is_gpu_ ? cuda::text_target() : codegen::cpu::host_target();
-        const BoundProgram bound = ricci::bind(canonicalise(subject.program), signature);
+        const BoundProgram bound =
+            in_real_numbers(ricci::bind(canonicalise(subject.program), signature));
         const codegen::Plan plan = codegen::plan(bound, target);
         std::string text;
         for (const Stage stage : stages_) {

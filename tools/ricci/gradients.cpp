@@ -32,7 +32,7 @@ Array ones_of_result(const Program& program, const Arguments& arguments) {
         spec.shape = array.shape();
         spec.strides = array.strides();
         spec.is_weak = array.is_weak();
-        if (array.rank() == 0) {
+        if (array.rank() == 0 && !is_complex(array.dtype())) {
             const double value = array.item();
             if (array.dtype() == DType::i64)
                 spec.value = static_cast<std::int64_t>(value);

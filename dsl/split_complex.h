@@ -1,0 +1,30 @@
+// dsl/split_complex.h – complex programs as real ones: each complex tensor becomes two
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "dsl/bound.h"
+
+namespace ricci {
+
+/// A bound program without complex types, and where the parts of complex arrays went. A complex
+/// argument or output is followed by its imaginary part; the real part keeps its number.
+struct SplitProgram {
+    BoundProgram program;
+    std::vector<bool> is_complex_argument;  ///< by position in the arguments before
+    std::vector<bool> is_complex_output;    ///< by position in the outputs before
+};
+
+[[nodiscard]] bool has_complex(const BoundProgram& program) noexcept;
+
+/// Writes the arithmetic of complex numbers out in their real and imaginary parts.
+/// Throws: `type` for a function that has no complex form.
+[[nodiscard]] SplitProgram split_complex(BoundProgram program);
+
+/// The program itself where it has no complex types.
+[[nodiscard]] inline BoundProgram in_real_numbers(BoundProgram program) {
+    return has_complex(program) ? split_complex(std::move(program)).program : std::move(program);
+}
+
+}  // namespace ricci

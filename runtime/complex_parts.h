@@ -1,0 +1,43 @@
+// runtime/complex_parts.h – complex arrays for programs that know real ones
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dsl/bound.h"
+#include "dsl/split_complex.h"
+#include "runtime/array.h"
+
+namespace ricci::runtime {
+
+/// How a bound program's arguments become those of its split form, and the results its own.
+class ComplexParts {
+  public:
+    /// Of the program before it was split.
+    ComplexParts(const BoundProgram& whole, const SplitProgram& split);
+
+    /// The parts, complex arrays as two: views of the memory, or copies where they are updated.
+    [[nodiscard]] std::vector<Array> split(std::span<const Array* const> arguments) const;
+    /// The outputs put together. Updated complex arguments, where any are given, are written.
+    [[nodiscard]] std::vector<Array> join(std::span<const Array* const> arguments,
+                                          std::span<const Array> outputs) const;
+
+  private:
+    struct Argument {
+        bool is_complex;
+        bool is_updated;
+    };
+    struct Output {
+        bool is_complex;
+        std::optional<std::size_t> argument;  ///< that it is the final value of
+    };
+    std::vector<Argument> arguments_;
+    std::vector<Output> outputs_;
+};
+
+/// A complex array of these parts.
+[[nodiscard]] Array joined(const Array& re, const Array& im);
+
+}  // namespace ricci::runtime
