@@ -322,11 +322,16 @@ void Evaluator::raise_outside(const BoundCheck& check, const Terms& at) const {
 }
 
 void Evaluator::raise_repeated(const BoundCheck& check, const Point& first) const {
-    raise(
-        check,
-        format("`=` gives an element of `{}` two values: where {}, and where {}",
-               program_.at(check.tensor).name, point_text(check, first), point_text(check, point_)),
-        "use `+=` to add them up");
+    const std::string& name = program_.at(check.tensor).name;
+    const std::string points =
+        format("where {}, and where {}", point_text(check, first), point_text(check, point_));
+    const auto update = std::ranges::find(program_.equations, check.tensor, &BoundEquation::target);
+    if (update != program_.equations.end() && update->op != Assign::set)
+        raise(check,
+              format("`{}` is read, and two points update one element of it: {}", name, points),
+              format("make a copy of `{}` first, and read that", name));
+    raise(check, format("`=` gives an element of `{}` two values: {}", name, points),
+          "use `+=` to add them up");
 }
 
 void Evaluator::raise(const BoundCheck& check, std::string message, std::string hint) {

@@ -46,6 +46,8 @@ TEST_CASE("the places may be integers of any type") {
     }
     CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", ramp({3})}}) ==
           "type: `J` has the type f64, and stands in a subscript\n"
+          "  | y[i] := a[J[i]]\n"
+          "  |           ^^^^\n"
           "  = hint: give integers, or convert: `i64(J[…])`");
     CHECK(run("y[i] := a[i64(x[i])]", {{"a", ramp({3})}, {"x", reals({1.5, 2})}}) == "[1, 2]");
 }
@@ -189,7 +191,14 @@ TEST_CASE("what is overwritten at gathered places is overwritten once") {
 }
 
 TEST_CASE("an array that several points update is not read") {
-    CHECK(run("h[J[n]] += h[J[n]]", {{"h", ramp({3})}, {"J", keys({2, 0})}})
+    CHECK(run("h[J[n]] += h[J[n]]", {{"h", ramp({3})}, {"J", keys({2, 0})}}) == "[0, 1, 4]");
+    CHECK(run("h[J[n]] += h[J[n]]", {{"h", ramp({3})}, {"J", keys({2, 0, 2})}}) ==
+          "range: `h` is read, and two points update one element of it: where n is 0, and where n "
+          "is 2\n"
+          "  | h[J[n]] += h[J[n]]\n"
+          "  | ^^^^^^^^^^^^^^^^^^\n"
+          "  = hint: make a copy of `h` first, and read that");
+    CHECK(run("h[n//2] += h[n//2] where n in 0:6", {{"h", ramp({3})}})
               .starts_with("range: `h` is read, and several points update one element of it"));
     CHECK(run("J[J[i]] += 1", {{"J", keys({0, 1})}})
               .starts_with("range: `J` is read at another place than it is written"));
