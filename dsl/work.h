@@ -12,7 +12,8 @@ struct Work {
 };
 
 /// Operations on floating values at every point of every equation, a function counting as one, a
-/// choice as none, and one to combine each value of a reduction. Conditions are taken to hold everywhere.
+/// choice as none, and one to combine each value of a reduction. Conditions are taken to hold
+/// everywhere.
 [[nodiscard]] Work work_of(const BoundProgram& program);
 
 }  // namespace ricci

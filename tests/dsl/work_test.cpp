@@ -16,8 +16,9 @@ ArgumentSpec array(Shape shape, DType dtype = DType::f32) {
 }
 
 TEST_CASE("a multiplication and an addition are two operations, a choice is none") {
-    CHECK(work("C[i,j] := A[i,k]*B[k,j]", {{"A", array({2, 3})}, {"B", array({3, 5})}}).operations ==
-          2 * 2 * 3 * 5);
+    CHECK(
+        work("C[i,j] := A[i,k]*B[k,j]", {{"A", array({2, 3})}, {"B", array({3, 5})}}).operations ==
+        2 * 2 * 3 * 5);
     CHECK(work("y[i] := a[i] > 0 ? a[i] : 0", {{"a", array({4})}}).operations == 0);
     CHECK(work("y[i] := a[pad(i-1,1)]*f[k]", {{"a", array({4})}, {"f", array({3})}}).operations ==
           2 * 6 * 3);

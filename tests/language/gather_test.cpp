@@ -40,10 +40,19 @@ TEST_CASE("gathers nest, and a computed scalar is one") {
 }
 
 TEST_CASE("the places may be integers of any type") {
-    for (const DType dtype : {DType::i64}) {
-        const Array J = Array::arange(dtype, {3});
-        CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", J}}) == "[0, 1, 2]");
+    for (const DType dtype : {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16,
+                              DType::u32, DType::u64}) {
+        CAPTURE(name(dtype));
+        const Arguments a{{"a", ramp({300})}, {"J", keys({100, 0, 2}).to(dtype)}};
+        CHECK(run("y[i] := a[J[i]]", a) == "[100,   0,   2]");
+        // Subscripts are computed in 64 bits.
+        CHECK(run("y[i] := a[2*J[i]+J[i]-1+i] where i in 0:1", a) == "[299]");
+        CHECK(run("y[i] := a[4*J[i]]", a).starts_with("range: `a` is read at 400 in dimension 0"));
+        CHECK(run("h[J[n]] += 1", {{"h", keys({0, 0, 0})}, {"J", keys({1, 0, 1}).to(dtype)}}) ==
+              "[1, 2, 0]");
     }
+    CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", Array::full(DType::u64, {1}, 0x1p63)}})
+              .starts_with("range: "));
     CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", ramp({3})}}) ==
           "type: `J` has the type f64, and stands in a subscript\n"
           "  | y[i] := a[J[i]]\n"
