@@ -184,7 +184,8 @@ void AccessLowering::no_integers(const BoundTensor& tensor, Expr written) const 
         diagnosis.labels = found->second.labels;
     diagnosis.message =
         format("`{}` has the type {}, and stands in a subscript", tensor.name, name(tensor.dtype));
-    diagnosis.hint = format("give integers, or convert: `i64({}[…])`", tensor.name);
+    const std::string written_as = tensor.shape.empty() ? "$" + tensor.name : tensor.name + "[…]";
+    diagnosis.hint = format("give integers, or convert: `i64({})`", written_as);
     throw Error(std::move(diagnosis));
 }
 

@@ -355,8 +355,10 @@ std::string Evaluator::circumstances(const BoundCheck& check, const Terms& at) c
             std::vector<std::string> place;
             for (Expr subscript : access->at)
                 place.push_back(std::to_string(at[subscript].integer));
-            facts.push_back(format("{}[{}] is {}", program_.at(access->tensor).name,
-                                   join(place, ","), at[e].integer));
+            const std::string& name = program_.at(access->tensor).name;
+            facts.push_back(format("{} is {}",
+                                   place.empty() ? name : format("{}[{}]", name, join(place, ",")),
+                                   at[e].integer));
             continue;
         }
         if (const auto* index = std::get_if<IndexValue>(&e->term))

@@ -35,6 +35,14 @@ TEST_CASE("gathers nest, and a computed scalar is one") {
               {{"a", ramp({4})}, {"J", keys({3, 1})}, {"K", keys({1, 0, 0})}}) == "[1, 3, 3]");
     CHECK(run("m := argmax[i](a[i]); y := b[$m]", {{"a", reals({1, 5, 2})}, {"b", ramp({3})}}) ==
           "1");
+    CHECK(run("m := argmax[i](a[i]); y := b[$m]", {{"a", reals({1, 5, 2})}, {"b", ramp({1})}})
+              .starts_with("range: `b` is read at 1 in dimension 0, whose extent is 1: m is 1\n"));
+    CHECK(run("m := a[0]; y := b[$m]", {{"a", reals({1})}, {"b", ramp({1})}}) ==
+          "type: `m` has the type f64, and stands in a subscript\n"
+          "  | m := a[0]; y := b[$m]\n"
+          "  |                   ^^\n"
+          "  = hint: give integers, or convert: `i64($m)`");
+    CHECK(run("m := a[0]; y := b[i64($m)]", {{"a", reals({1})}, {"b", ramp({2})}}) == "1");
     CHECK(run("J[i] := argmax[k](X[i,k]); y[i] := w[J[i]]",
               {{"X", reals({1, 2, 4, 3}).reshape({2, 2})}, {"w", reals({10, 20})}}) == "[20, 10]");
 }
