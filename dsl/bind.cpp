@@ -30,8 +30,9 @@ class Binder {
           arguments_(match_arguments(program, signature)),
           sizes_(program, arguments_),
           typing_(program, bound_.tensors),
-          lowering_(program, bound_.tensors),
-          checks_(program, bound_, typing_, gather_labels()) {
+          gather_labels_(gather_labels()),
+          lowering_(program, bound_.tensors, gather_labels_),
+          checks_(program, bound_, typing_, gather_labels_) {
         for (TensorId id : structural_scalars(program)) structural_.insert(id);
         bound_.context = program.context;
         bound_.arguments = program.arguments;
@@ -365,7 +366,7 @@ class Binder {
             const SubscriptBounds bounds =
                 prove_in_bounds(bound_.indices, domain, condition, at[d], tensor.shape[d]);
             if (bounds.in_bounds) continue;
-            const std::string text = str(program_, at[d]);
+            const std::string text = subscript_text(program_, at[d]);
             throw Error(
                 {.kind = ErrorKind::range,
                  .message =
@@ -388,18 +389,18 @@ class Binder {
         check_place(result.target, result.at, result.indices, Expr());
         result.is_injective = prove_injective(bound_.indices, result.indices, result.at);
         if (result.is_injective) return;
-        if (result.op != Assign::set) {
-            check_reads_of_updated(equation);
-            return;
-        }
         const bool is_open = std::any_of(equation.at.begin(), equation.at.end(), [&](Expr at) {
             return std::holds_alternative<Modified>(at->term) || reads_data(program_, at);
         });
+        // What each point reads there before has to be its own.
+        const bool overwrites = result.op == Assign::set || reads_updated(equation);
+        if (!overwrites) return;
         if (is_open) {
             checks_.add_distinct(result, equation.span);
             result.is_injective = true;
             return;
         }
+        if (result.op != Assign::set) updates_what_it_reads(equation);
         throw Error({.kind = ErrorKind::range,
                      .message = format("`=` gives an element of `{}` several values",
                                        program_.at(equation.target).name),
@@ -408,13 +409,15 @@ class Binder {
                      .hint = "use `+=` to add them up"});
     }
 
+    [[nodiscard]] static bool reads_updated(const Equation& equation) {
+        return equation.previous && contains(equation.value, [&](Expr e) {
+                   const auto* access = std::get_if<Access>(&e->term);
+                   return access && access->tensor == *equation.previous;
+               });
+    }
+
     /// Where several points update one element, it has no one value before.
-    void check_reads_of_updated(const Equation& equation) const {
-        const bool is_read = equation.previous && contains(equation.value, [&](Expr e) {
-                                 const auto* access = std::get_if<Access>(&e->term);
-                                 return access && access->tensor == *equation.previous;
-                             });
-        if (!is_read) return;
+    [[noreturn]] void updates_what_it_reads(const Equation& equation) const {
         const std::string& name = program_.at(equation.target).name;
         throw Error(
             {.kind = ErrorKind::range,
@@ -431,6 +434,7 @@ class Binder {
     std::set<TensorId> structural_;  ///< scalars that stand in subscripts and ranges
     BoundProgram bound_;
     Typing typing_;
+    ExprMap<Diagnosis> gather_labels_;
     AccessLowering lowering_;
     GatherChecks checks_;
 };

@@ -82,8 +82,8 @@ struct BoundEquation {
 };
 
 /// What is found out with data before anything relies on it: that gathered subscripts lie inside,
-/// or that the points of a target written with `=` name different elements. An equation of its own,
-/// before those that rely on it, gives the verdict.
+/// or that the points of a target that is overwritten, or read as it was, name different elements.
+/// An equation of its own, before those that rely on it, gives the verdict.
 struct BoundCheck {
     enum class Kind : std::uint8_t {
         inside,    ///< `low <= at[0] < high`, in dimension `dimension` of `tensor`

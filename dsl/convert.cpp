@@ -63,6 +63,15 @@ void Converter::refuse_in_def(const std::string& what, Span span) const {
 
 Expr Converter::value(const ast::ExprPtr& e) { return convert(e); }
 
+namespace {
+
+bool is_integer_arithmetic(Op op) {
+    return op == Op::add || op == Op::neg || op == Op::mul || op == Op::floordiv || op == Op::mod ||
+           op == Op::min || op == Op::max;
+}
+
+}  // namespace
+
 Expr Converter::bound(const ast::ExprPtr& e) {
     const Scoped in_bound(in_bound_, true);
     const Expr result = convert(e);
@@ -74,6 +83,15 @@ Expr Converter::bound(const ast::ExprPtr& e) {
     if (!is_constant)
         fail(ErrorKind::range, "the bound of a range depends on elements or indices", e->span,
              "bounds are made of literals, sizes and scalars");
+    const auto is_fraction = [](Expr node) {
+        const auto* literal = std::get_if<Literal>(&node->term);
+        if (literal) return !std::holds_alternative<std::int64_t>(literal->value);
+        const auto* apply = std::get_if<Apply>(&node->term);
+        return apply && !is_integer_arithmetic(apply->op);
+    };
+    if (contains(result, is_fraction))
+        fail(ErrorKind::type, "the bound of a range is an integer term", e->span,
+             "use `+`, `-`, `*`, `//`, `%` of whole numbers, sizes and scalars");
     return result;
 }
 

@@ -14,8 +14,8 @@ class GatherChecks {
   public:
     /// `labels` gives the place in the source of a subscript as it is written.
     GatherChecks(const Program& program, BoundProgram& bound, Typing& typing,
-                 ExprMap<Diagnosis> labels)
-        : program_(program), bound_(bound), typing_(typing), labels_(std::move(labels)) {}
+                 const ExprMap<Diagnosis>& labels)
+        : program_(program), bound_(bound), typing_(typing), labels_(labels) {}
 
     /// Checks that a gathered subscript stays inside, over the points of `domain`. None is added
     /// where the types of the data, or the lack of points, tell.
@@ -38,7 +38,7 @@ class GatherChecks {
     const Program& program_;
     BoundProgram& bound_;
     Typing& typing_;
-    ExprMap<Diagnosis> labels_;
+    const ExprMap<Diagnosis>& labels_;
 };
 
 }  // namespace ricci

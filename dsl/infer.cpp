@@ -391,7 +391,7 @@ class Inference {
                 continue;
             }
             const Expr subscript = entry.site->at[entry.dimension];
-            std::string text = str(program_, subscript);
+            std::string text = subscript_text(program_, subscript);
             program_.requirements.push_back(
                 {.kind = Requirement::Kind::in_bounds,
                  .a = subscript,
@@ -426,7 +426,8 @@ class Inference {
                  .kind = ErrorKind::range,
                  .message = format("`{}` can leave its padding: {} runs over {{low}}..{{high}} "
                                    "from its first element, and dimension {} has {{b}} with it",
-                                   tensor_name(entry), str(program_, modified.at), entry.dimension),
+                                   tensor_name(entry), subscript_text(program_, modified.at),
+                                   entry.dimension),
                  .source = program_.source,
                  .labels = {{span_of(entry), ""}},
                  .hint = in_bounds_hint(entry)}});

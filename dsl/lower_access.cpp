@@ -138,7 +138,7 @@ AccessLowering::Lowered AccessLowering::subscript(TensorId tensor, std::size_t d
                                                   bool is_write) {
     const std::int64_t extent = tensors_.at(position(tensor)).shape.at(dimension);
     const bool is_gathered = reads_data(program_, raw);
-    if (is_gathered) raw = as_index(raw);
+    if (is_gathered) raw = as_index(raw, written);
     const Modified* const how = modified(written);
     const auto note = [&](std::int64_t low, std::int64_t high) {
         sites_.push_back({tensor, dimension, is_write, written, raw, guard, low, high});
@@ -178,8 +178,19 @@ Expr AccessLowering::find(Outside outside, Expr raw, std::int64_t extent) {
     return context_.sub(integer(last), from_last);
 }
 
+void AccessLowering::no_integers(const BoundTensor& tensor, Expr written) const {
+    Diagnosis diagnosis{.kind = ErrorKind::type, .message = {}, .source = program_.source};
+    if (const auto found = labels_.find(written); found != labels_.end())
+        diagnosis.labels = found->second.labels;
+    diagnosis.message =
+        format("`{}` has the type {}, and stands in a subscript", tensor.name, name(tensor.dtype));
+    const std::string written_as = tensor.shape.empty() ? "$" + tensor.name : tensor.name + "[…]";
+    diagnosis.hint = format("give integers, or convert: `i64({})`", written_as);
+    throw Error(std::move(diagnosis));
+}
+
 /// The value with the elements that are part of it as i64. Throws: `type` for other than integers.
-Expr AccessLowering::as_index(Expr e) {
+Expr AccessLowering::as_index(Expr e, Expr written) {
     ExprMap<Expr> converted;
     std::vector<Expr> stack{e};
     while (!stack.empty()) {
@@ -190,14 +201,7 @@ Expr AccessLowering::as_index(Expr e) {
         const auto* apply = std::get_if<Apply>(&node->term);
         if (access && program_.at(access->tensor).role != Role::scalar) {
             const BoundTensor& tensor = tensors_.at(position(access->tensor));
-            if (!is_integer(tensor.dtype))
-                throw Error(
-                    {.kind = ErrorKind::type,
-                     .message = format("`{}` has the type {}, and stands in a subscript",
-                                       tensor.name, name(tensor.dtype)),
-                     .source = program_.source,
-                     .labels = {},
-                     .hint = format("give integers, or convert: `i64({}[…])`", tensor.name)});
+            if (!is_integer(tensor.dtype)) no_integers(tensor, written);
             converted.emplace(node, context_.cast(node, DType::i64));
         } else if (std::holds_alternative<Cast>(node->term)) {
             converted.emplace(node, context_.cast(node, DType::i64));

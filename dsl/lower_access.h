@@ -36,8 +36,10 @@ struct EmptyDimension {
 /// typed as far as the equations went.
 class AccessLowering {
   public:
-    AccessLowering(const Program& program, const std::vector<BoundTensor>& tensors)
-        : program_(program), context_(*program.context), tensors_(tensors) {}
+    /// `labels` gives the places in the source of gathered subscripts as they are written.
+    AccessLowering(const Program& program, const std::vector<BoundTensor>& tensors,
+                   const ExprMap<Diagnosis>& labels)
+        : program_(program), context_(*program.context), tensors_(tensors), labels_(labels) {}
 
     /// The term, evaluated where `guard` holds (empty: everywhere).
     [[nodiscard]] Expr term(Expr e, Expr guard);
@@ -75,12 +77,14 @@ class AccessLowering {
     Lowered subscript(TensorId tensor, std::size_t dimension, Expr written, Expr raw, Expr guard,
                       bool is_write);
     Expr find(Outside outside, Expr raw, std::int64_t extent);
-    Expr as_index(Expr e);
+    Expr as_index(Expr e, Expr written);
+    [[noreturn]] void no_integers(const BoundTensor& tensor, Expr written) const;
     Expr no_element(TensorId tensor);
 
     const Program& program_;
     Context& context_;
     const std::vector<BoundTensor>& tensors_;
+    const ExprMap<Diagnosis>& labels_;
     ExprMap<bool> concerned_;  ///< nodes with a gathered or modified subscript below them
     std::map<Place, Expr, PlaceOrder> done_;
     std::vector<GatherSite> sites_;

@@ -232,4 +232,10 @@ std::string str(const Program& program, Expr e) {
     return TermPrinter(program, names).print(e);
 }
 
+std::string subscript_text(const Program& program, Expr e) {
+    PrintNames names{.tensors = tensor_names(program)};
+    name_indices(names, program, free_indices(e), {e});
+    return TermPrinter(program, names).print(e, Precedence::select, TermPrinter::Place::subscript);
+}
+
 }  // namespace ricci

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "dsl/prove.h"
 #include "dsl/some_point.h"
+#include "dsl/subscript.h"
 
 namespace ricci {
 namespace {
@@ -96,8 +97,8 @@ class Checker {
 
     Diagnosis not_affine(const Requirement& requirement) const {
         Diagnosis diagnosis = requirement.otherwise;
-        diagnosis.message =
-            format("the subscript `{}` is not affine within 64 bits", str(program_, requirement.a));
+        diagnosis.message = format("the subscript `{}` is not affine within 64 bits",
+                                   subscript_text(program_, requirement.a));
         diagnosis.hint =
             "use sums of integer multiples of indices, and `//`, `%` by positive numbers";
         return diagnosis;

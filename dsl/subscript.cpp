@@ -67,6 +67,27 @@ Expr with_wide_data(const Program& program, Expr e) {
     return substitute(context, e, widened);
 }
 
+std::vector<TensorId> integers_in_place(const Program& program, Expr subscript) {
+    std::set<TensorId> found;
+    std::set<const Node*> seen;
+    std::vector<Expr> stack{subscript};
+    while (!stack.empty()) {
+        const Expr e = stack.back();
+        stack.pop_back();
+        if (!seen.insert(&*e).second || std::holds_alternative<Cast>(e->term)) continue;
+        if (const auto* access = std::get_if<Access>(&e->term)) {
+            if (program.at(access->tensor).role != Role::scalar) found.insert(access->tensor);
+            continue;
+        }
+        const auto* apply = std::get_if<Apply>(&e->term);
+        if (apply && info(apply->op).type == TypeRule::boolean) continue;
+        std::vector<Expr> below = operands(e);
+        if (is_apply(e, Op::select)) below.erase(below.begin());
+        stack.insert(stack.end(), below.begin(), below.end());
+    }
+    return {found.begin(), found.end()};
+}
+
 std::vector<TensorId> scalars_in_place(const Program& program, Expr subscript) {
     std::set<TensorId> found;
     std::set<const Node*> seen;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,10 @@ struct Subscript {
 /// The scalars whose values are part of the subscript's value, those of nested subscripts included,
 /// but not those that only decide a choice.
 [[nodiscard]] std::vector<TensorId> scalars_in_place(const Program& program, Expr subscript);
+/// The arrays of which elements are part of a subscript's value as they stand: integers.
+[[nodiscard]] std::vector<TensorId> integers_in_place(const Program& program, Expr subscript);
+/// The subscript as it is written: scalars with a dollar.
+[[nodiscard]] std::string subscript_text(const Program& program, Expr e);
 /// Whether the term is a negative literal.
 [[nodiscard]] bool is_negative(Expr e) noexcept;
 

@@ -74,7 +74,12 @@ void Symbols::for_each_name(const ast::ExprPtr& subscript,
                     waiting.push_back(local->second);
             }
             const auto* call = std::get_if<ast::Call>(&e.node);
-            return !call || call->name != "size";
+            if (!call || call->name == "size") return !call;
+            if (outside_from_name(call->name) != Outside::pad) return true;
+            // What is read outside is no part of the subscript.
+            for (std::size_t n = 0; n < std::min<std::size_t>(call->args.size(), 3); ++n)
+                if (call->args[n].keyword.empty()) waiting.push_back(call->args[n].value);
+            return false;
         });
     }
 }

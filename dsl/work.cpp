@@ -21,7 +21,8 @@ double operations(Expr value) {
     double count = 0;
     for (const Expr e : postorder({value})) {
         const auto* apply = std::get_if<Apply>(&e->term);
-        if (apply == nullptr || !is_floating(e->dtype) || apply->op == Op::neg) continue;
+        if (apply == nullptr || !is_floating(e->dtype)) continue;
+        if (apply->op == Op::neg || apply->op == Op::select) continue;
         const bool is_chain = apply->op == Op::add || apply->op == Op::mul;
         count += is_chain ? static_cast<double>(apply->args.size()) - 1 : 1;
     }
@@ -42,12 +43,9 @@ Work work_of(const BoundProgram& program) {
     for (const BoundEquation& equation : program.equations) {
         double each = operations(equation.value);
         double domain = points(program, equation.indices);
-        if (equation.reduction) {
-            domain *= points(program, equation.reduction->indices);
-            each += 1;
-        } else if (equation.op != Assign::define && equation.op != Assign::set) {
-            each += 1;
-        }
+        const bool updates = equation.op != Assign::define && equation.op != Assign::set;
+        if (equation.reduction) domain *= points(program, equation.reduction->indices);
+        if ((equation.reduction || updates) && is_floating(equation.value->dtype)) each += 1;
         work.operations += each * domain;
         for (const TensorId tensor : tensors_read(equation.value))
             if (std::ranges::find(read, tensor) == read.end()) read.push_back(tensor);

@@ -11,8 +11,9 @@ struct Work {
     double bytes = 0;       ///< arguments once in, outputs once out
 };
 
-/// Operations on floating values at every point of every equation, a function counting as one, and
-/// one to combine each value of a reduction. Conditions are taken to hold everywhere.
+/// Operations on floating values at every point of every equation, a function counting as one, a
+/// choice as none, and one to combine each value of a reduction. Conditions are taken to hold
+/// everywhere.
 [[nodiscard]] Work work_of(const BoundProgram& program);
 
 }  // namespace ricci

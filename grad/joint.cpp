@@ -11,7 +11,10 @@
 #include <variant>
 
 #include "base/text.h"
+#include "dsl/bound.h"
 #include "dsl/simplify.h"
+#include "dsl/subscript.h"
+#include "dsl/walk.h"
 #include "grad/gather.h"
 #include "grad/pieces.h"
 #include "grad/pullback.h"
@@ -54,6 +57,7 @@ class Reverse {
 
   private:
     TensorId find_argument(const std::string& name) const;
+    void require_no_integer(TensorId argument) const;
     void find_active(const std::vector<TensorId>& wanted);
     void give_cotangents(const Options& options);
     void give_cotangent(TensorId output);
@@ -97,7 +101,10 @@ class Reverse {
 // --- what is wanted, and what is given ---------------------------
 
 TensorId Reverse::find_argument(const std::string& name) const {
-    if (const std::optional<TensorId> id = forward_.argument(name)) return *id;
+    if (const std::optional<TensorId> id = forward_.argument(name)) {
+        require_no_integer(*id);
+        return *id;
+    }
     std::vector<std::string> known;
     for (const TensorId id : forward_.arguments) known.push_back(forward_.at(id).name);
     const std::string suggestion = nearest(name, known);
@@ -107,6 +114,29 @@ TensorId Reverse::find_argument(const std::string& name) const {
                  .labels = {},
                  .hint = suggestion.empty() ? format("its arguments are `{}`", join(known, "`, `"))
                                             : format("did you mean `{}`?", suggestion)});
+}
+
+/// What stands in subscripts and ranges is whole.
+void Reverse::require_no_integer(TensorId argument) const {
+    const auto is_argument = [&](TensorId id) { return id == argument; };
+    const auto stands_in = [&](Expr subscript) {
+        return std::ranges::any_of(integers_in_place(forward_, subscript), is_argument);
+    };
+    bool is_integer = std::ranges::any_of(structural_scalars(forward_), is_argument);
+    for (const Equation& equation : forward_.equations) {
+        is_integer |= std::ranges::any_of(equation.at, stands_in);
+        for (const Expr e : postorder({equation.value}))
+            if (const auto* access = std::get_if<Access>(&e->term))
+                is_integer |= std::ranges::any_of(access->at, stands_in);
+    }
+    if (!is_integer) return;
+    throw Error({.kind = ErrorKind::gradient,
+                 .message = format("the argument `{}` stands in a subscript or a range: it is an "
+                                   "integer, which has no gradient",
+                                   forward_.at(argument).name),
+                 .source = forward_.source,
+                 .labels = {},
+                 .hint = "ask for the gradient of a floating argument"});
 }
 
 void Reverse::find_active(const std::vector<TensorId>& wanted) {

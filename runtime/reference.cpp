@@ -323,11 +323,16 @@ void Evaluator::raise_outside(const BoundCheck& check, const Terms& at) const {
 }
 
 void Evaluator::raise_repeated(const BoundCheck& check, const Point& first) const {
-    raise(
-        check,
-        format("`=` gives an element of `{}` two values: where {}, and where {}",
-               program_.at(check.tensor).name, point_text(check, first), point_text(check, point_)),
-        "use `+=` to add them up");
+    const std::string& name = program_.at(check.tensor).name;
+    const std::string points =
+        format("where {}, and where {}", point_text(check, first), point_text(check, point_));
+    const auto update = std::ranges::find(program_.equations, check.tensor, &BoundEquation::target);
+    if (update != program_.equations.end() && update->op != Assign::set)
+        raise(check,
+              format("`{}` is read, and two points update one element of it: {}", name, points),
+              format("make a copy of `{}` first, and read that", name));
+    raise(check, format("`=` gives an element of `{}` two values: {}", name, points),
+          "use `+=` to add them up");
 }
 
 void Evaluator::raise(const BoundCheck& check, std::string message, std::string hint) {
@@ -351,8 +356,10 @@ std::string Evaluator::circumstances(const BoundCheck& check, const Terms& at) c
             std::vector<std::string> place;
             for (Expr subscript : access->at)
                 place.push_back(std::to_string(at[subscript].integer));
-            facts.push_back(format("{}[{}] is {}", program_.at(access->tensor).name,
-                                   join(place, ","), at[e].integer));
+            const std::string& name = program_.at(access->tensor).name;
+            facts.push_back(format("{} is {}",
+                                   place.empty() ? name : format("{}[{}]", name, join(place, ",")),
+                                   at[e].integer));
             continue;
         }
         if (const auto* index = std::get_if<IndexValue>(&e->term))

@@ -51,26 +51,44 @@ class Sample {
     std::size_t kernels_ = 0;
 };
 
-}  // namespace
-
-TEST_CASE("programs on an emulated GPU agree with the reference in any order of threads") {
+void check_programs(const RandomForms& forms) {
     Sample sample;
-    for_each_program(count(), [&](const RandomProgram& random, const Program& program) {
+    const auto add = [&](const RandomProgram& random, const Program& program) {
         sample.add(str(random), program, random.signature, random.seed);
-    });
+    };
+    for_each_program(count(), add, forms);
     sample.run();
     MESSAGE(sample.summary());
 }
 
-TEST_CASE("gradients on an emulated GPU agree with the reference in any order of threads") {
+void check_gradients(const RandomForms& forms) {
     Sample sample;
-    for_each_gradient(count(), [&](const RandomProgram& random, const RandomGradient& gradient) {
+    const auto add = [&](const RandomProgram& random, const RandomGradient& gradient) {
         sample.add(
             format("{}gradient of {}:\n{}", str(random), gradient.argument, str(gradient.program)),
             gradient.program, gradient.signature, random.seed);
-    });
+    };
+    for_each_gradient(count(), add, forms);
     sample.run();
     MESSAGE(sample.summary());
+}
+
+}  // namespace
+
+TEST_CASE("programs on an emulated GPU agree with the reference in any order of threads") {
+    check_programs({});
+}
+
+TEST_CASE("gathered and modified subscripts on an emulated GPU agree with the reference") {
+    check_programs({.subscripts = true});
+}
+
+TEST_CASE("gradients on an emulated GPU agree with the reference in any order of threads") {
+    check_gradients({});
+}
+
+TEST_CASE("gradients through gathered and modified subscripts agree on an emulated GPU") {
+    check_gradients({.subscripts = true});
 }
 
 }  // namespace ricci::tests

@@ -29,6 +29,25 @@ TEST_CASE("the gradient of a gathered read sums over the points of each key") {
     check_gradients("y[i] := A[J[i],k]^2*A[J[i],0]", all, {"A"});
 }
 
+TEST_CASE("what stands in a subscript or a range is an integer and has no gradient") {
+    const auto error = [](const std::string& text, const std::string& argument) {
+        try {
+            return gradient(text, argument);
+        } catch (const Error& e) {
+            return std::string(e.what());
+        }
+    };
+    CHECK(error("Y[i,k] := A[J[i],k]", "J") ==
+          "gradient: the argument `J` stands in a subscript or a range: it is an integer, which "
+          "has no gradient\n"
+          "  = hint: ask for the gradient of a floating argument");
+    CHECK(error("Y[i] := A[$c*i]", "c").starts_with("gradient: the argument `c` stands in"));
+    CHECK(
+        error("Y[i] := A[i] where i in 0:c", "c").starts_with("gradient: the argument `c` stands"));
+    CHECK(error("h[J[n]] += x[n]", "J").starts_with("gradient: the argument `J` stands in"));
+    CHECK(error("Y[i] := A[i64(x[i])]", "x") == "dx[t] := 0 where t in 0:size(x,0)");
+}
+
 TEST_CASE("data in a subscript beside an index is solved for the index") {
     CHECK(gradient("Y[i,k] := A[i+J[k]] where i in 0:3", "A") ==
           "dA[t] := sum[k | t-i64(J[k]) >= 0 && t-i64(J[k]) < 3](dY[t-i64(J[k]),k]) "

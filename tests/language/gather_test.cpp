@@ -35,17 +35,36 @@ TEST_CASE("gathers nest, and a computed scalar is one") {
               {{"a", ramp({4})}, {"J", keys({3, 1})}, {"K", keys({1, 0, 0})}}) == "[1, 3, 3]");
     CHECK(run("m := argmax[i](a[i]); y := b[$m]", {{"a", reals({1, 5, 2})}, {"b", ramp({3})}}) ==
           "1");
+    CHECK(run("m := argmax[i](a[i]); y := b[$m]", {{"a", reals({1, 5, 2})}, {"b", ramp({1})}})
+              .starts_with("range: `b` is read at 1 in dimension 0, whose extent is 1: m is 1\n"));
+    CHECK(run("m := a[0]; y := b[$m]", {{"a", reals({1})}, {"b", ramp({1})}}) ==
+          "type: `m` has the type f64, and stands in a subscript\n"
+          "  | m := a[0]; y := b[$m]\n"
+          "  |                   ^^\n"
+          "  = hint: give integers, or convert: `i64($m)`");
+    CHECK(run("m := a[0]; y := b[i64($m)]", {{"a", reals({1})}, {"b", ramp({2})}}) == "1");
     CHECK(run("J[i] := argmax[k](X[i,k]); y[i] := w[J[i]]",
               {{"X", reals({1, 2, 4, 3}).reshape({2, 2})}, {"w", reals({10, 20})}}) == "[20, 10]");
 }
 
 TEST_CASE("the places may be integers of any type") {
-    for (const DType dtype : {DType::i64}) {
-        const Array J = Array::arange(dtype, {3});
-        CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", J}}) == "[0, 1, 2]");
+    for (const DType dtype : {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16,
+                              DType::u32, DType::u64}) {
+        CAPTURE(name(dtype));
+        const Arguments a{{"a", ramp({300})}, {"J", keys({100, 0, 2}).to(dtype)}};
+        CHECK(run("y[i] := a[J[i]]", a) == "[100,   0,   2]");
+        // Subscripts are computed in 64 bits.
+        CHECK(run("y[i] := a[2*J[i]+J[i]-1+i] where i in 0:1", a) == "[299]");
+        CHECK(run("y[i] := a[4*J[i]]", a).starts_with("range: `a` is read at 400 in dimension 0"));
+        CHECK(run("h[J[n]] += 1", {{"h", keys({0, 0, 0})}, {"J", keys({1, 0, 1}).to(dtype)}}) ==
+              "[1, 2, 0]");
     }
+    CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", Array::full(DType::u64, {1}, 0x1p63)}})
+              .starts_with("range: "));
     CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", ramp({3})}}) ==
           "type: `J` has the type f64, and stands in a subscript\n"
+          "  | y[i] := a[J[i]]\n"
+          "  |           ^^^^\n"
           "  = hint: give integers, or convert: `i64(J[…])`");
     CHECK(run("y[i] := a[i64(x[i])]", {{"a", ramp({3})}, {"x", reals({1.5, 2})}}) == "[1, 2]");
 }
@@ -189,7 +208,14 @@ TEST_CASE("what is overwritten at gathered places is overwritten once") {
 }
 
 TEST_CASE("an array that several points update is not read") {
-    CHECK(run("h[J[n]] += h[J[n]]", {{"h", ramp({3})}, {"J", keys({2, 0})}})
+    CHECK(run("h[J[n]] += h[J[n]]", {{"h", ramp({3})}, {"J", keys({2, 0})}}) == "[0, 1, 4]");
+    CHECK(run("h[J[n]] += h[J[n]]", {{"h", ramp({3})}, {"J", keys({2, 0, 2})}}) ==
+          "range: `h` is read, and two points update one element of it: where n is 0, and where n "
+          "is 2\n"
+          "  | h[J[n]] += h[J[n]]\n"
+          "  | ^^^^^^^^^^^^^^^^^^\n"
+          "  = hint: make a copy of `h` first, and read that");
+    CHECK(run("h[n//2] += h[n//2] where n in 0:6", {{"h", ramp({3})}})
               .starts_with("range: `h` is read, and several points update one element of it"));
     CHECK(run("J[J[i]] += 1", {{"J", keys({0, 1})}})
               .starts_with("range: `J` is read at another place than it is written"));

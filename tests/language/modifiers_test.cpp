@@ -33,6 +33,9 @@ TEST_CASE("what padding reads may be given") {
           "[-inf,    1,    2,    3,    4, -inf]");
     CHECK(run("Y[i+_] := a[pad(i,1,value=7)]", {{"a", four()}}) == "[7, 1, 2, 3, 4, 7]");
     CHECK(run("Y[i+_] := a[pad(i,1,1,$c)]", {{"a", four()}, {"c", 7}}) == "[7, 1, 2, 3, 4, 7]");
+    CHECK(run("Y[i+_] := a[pad(i,1,1,c)]", {{"a", four()}, {"c", 7}}) == "[7, 1, 2, 3, 4, 7]");
+    CHECK(run("Y[i] := a[pad(i-1,1,1,c*i)]", {{"a", four()}, {"c", 7}}) ==
+          "[ 0,  1,  2,  3,  4, 35]");
     CHECK(run("Y[i] := a[pad(i-2,value=b[i])] where i in 0:6", {{"a", four()}, {"b", ramp({6})}}) ==
           "[0, 1, 1, 2, 3, 4]");
     CHECK(run("Y[i+_,j+_] := A[pad(i,1,1,5),pad(j,1,1,7)]", {{"A", ramp({2, 2})}}) ==

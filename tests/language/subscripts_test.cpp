@@ -37,7 +37,7 @@ TEST_CASE("quotients and remainders round towards minus infinity") {
     CHECK(run("y[i] := a[i % $c]  where i in 0:4", {{"a", ramp({3})}, {"c", 3}}) == "[0, 1, 2, 0]");
     CHECK(run("y[i] := a[(i+1) % size(a,0)] where i in 0:4", {{"a", ramp({3})}}) == "[1, 2, 0, 1]");
     CHECK(run("y[i] := a[i % $c] where i in 0:4", {{"a", ramp({3})}, {"c", 0}})
-              .starts_with("range: the subscript `i%c` is not affine"));
+              .starts_with("range: the subscript `i%$c` is not affine"));
 }
 
 TEST_CASE("a scalar stands in a subscript with a dollar") {
@@ -56,6 +56,26 @@ TEST_CASE("the extent of a dimension is a number") {
     CHECK(run("y[i] := size(A,0)*i + size(A,-1) + 0*A[i,j]", {{"A", ramp({2, 3})}}) == "[3, 5]");
     CHECK(run("y := A[i,j]/size(A,2)", {{"A", ramp({2, 3})}})
               .starts_with("shape: `A` has 2 dimensions, and no dimension 2"));
+}
+
+TEST_CASE("a scalar is shown as it is written in a subscript") {
+    CHECK(run("y[i] := a[$s*i]  where i in 0:3", {{"a", ramp({4})}, {"s", 2}}) ==
+          "range: `a` can leave its array: $s*i runs over 0..4 in dimension 0 of extent 4\n"
+          "  | y[i] := a[$s*i]  where i in 0:3\n"
+          "  |           ^^^^\n"
+          "  = hint: give a smaller range: `where i in …`");
+}
+
+TEST_CASE("the bound of a range is made of whole numbers") {
+    const Arguments a{{"a", ramp({6})}};
+    CHECK(run("y[i] := a[i] where i in 0:size(a,0)//2", a) == "[0, 1, 2]");
+    CHECK(run("y[i] := a[i] where i in 0:size(a,0)/2", a) ==
+          "type: the bound of a range is an integer term\n"
+          "  | y[i] := a[i] where i in 0:size(a,0)/2\n"
+          "  |                           ^^^^^^^^^^^\n"
+          "  = hint: use `+`, `-`, `*`, `//`, `%` of whole numbers, sizes and scalars");
+    CHECK(run("y[i] := a[i] where i in 0:2.5", a).starts_with("type: the bound of a range is an"));
+    CHECK(run("y := sum[i in 0:exp(1)](a[i])", a).starts_with("type: the bound of a range is an"));
 }
 
 TEST_CASE("an index that is used as a value is its integer value") {

@@ -153,6 +153,9 @@ TEST_CASE("einsum follows numpy's notation") {
     CHECK(ricci_command(place, {"einsum", "ij,jk->ik", "a.npy", "b.npy"}).out ==
           "[[10, 13],\n [28, 40]]\n");
     CHECK(ricci_command(place, {"einsum", "ij,ji", "a.npy", "b.npy"}).out == "50\n");
+    CHECK(ricci_command(place, {"einsum", "->", "3"}).out == "3\n");
+    CHECK(ricci_command(place, {"einsum", ",->", "3", "2x2:ones"}).status == 1);
+    CHECK(ricci_command(place, {"einsum", "i->", "4:bool:ones"}).out == "true\n");
     CHECK(ricci_command(place, {"einsum", "...j->...", "a.npy", "-o", "c.npy"}).status == 0);
     CHECK(str(load_npy(folder / "c.npy")) == "[ 3, 12]");
     const Outcome wrong = ricci_command(place, {"einsum", "ij,ij", "a.npy", "b.npy"});

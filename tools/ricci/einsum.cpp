@@ -1,5 +1,5 @@
 // tools/ricci/einsum.cpp – ricci einsum: numpy's notation over .npy files
-#include "dsl/einsum.h"
+#include "runtime/einsum.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -28,20 +28,12 @@ int run(const Options& options) {
     apply_threads(options.common);
     const auto dtype = parse_dtype(options.common);
     std::vector<Array> arrays;
-    std::vector<Shape> shapes;
-    for (const std::string& operand : options.operands) {
+    for (const std::string& operand : options.operands)
         arrays.push_back(make_array(parse_spec(operand, dtype)));
-        shapes.push_back(arrays.back().shape());
-    }
-    const Einsum einsum = translate_einsum(make_source(options.text), shapes);
-    Arguments arguments;
-    for (std::size_t i = 0; i < arrays.size(); ++i)
-        arguments.emplace_back(einsum.operands[i], arrays[i]);
     const Device device =
         options.common.device.empty() ? default_device() : device_from_name(options.common.device);
-    const Function function = compile(einsum.program, "einsum", device);
     NamedResults results(std::max<std::size_t>(requests.size(), 1),
-                         {"result", function(arguments)});
+                         {"result", einsum(options.text, arrays, device)});
     if (requests.empty())
         print_results(results);
     else

@@ -1,8 +1,12 @@
 // tools/ricci/main.cpp – the command `ricci`: subcommands, exit statuses
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -37,7 +41,12 @@ int run(int argc, char** argv) {
     ricci::tool::add_emit(app, chosen);
     ricci::tool::add_info(app, chosen);
     try {
-        app.parse(argc, argv);
+        std::vector<std::string> arguments(argv + 1, argv + argc);
+        // `->` begins what einsum is to do, not an option.
+        for (std::string& argument : arguments)
+            if (argument.starts_with("->")) argument.insert(0, 1, ' ');
+        std::ranges::reverse(arguments);  // as CLI11 wants them
+        app.parse(std::move(arguments));
         return chosen();
     } catch (const CLI::ParseError& error) {
         // Help and version are "errors" of status 0; everything else is wrong usage.
