@@ -22,7 +22,8 @@ std::int64_t element_count(const Shape& shape) {
         if (extent > max_elements / count) {
             throw Error({.kind = ErrorKind::limit,
                          .message = format("an array of shape {} has more than {} (2^48) elements",
-                                           str(shape), max_elements)});
+                                           str(shape), max_elements),
+                         .hint = "use smaller extents, or sum over one of the dimensions"});
         }
         count *= extent;
     }

@@ -440,11 +440,11 @@ class Binder {
 };
 
 [[noreturn]] void fail(const Program& program, ErrorKind kind, std::string message,
-                       std::string hint) {
+                       std::string hint, std::vector<Label> labels = {}) {
     throw Error({.kind = kind,
                  .message = std::move(message),
                  .source = program.source,
-                 .labels = {},
+                 .labels = std::move(labels),
                  .hint = std::move(hint)});
 }
 
@@ -465,14 +465,16 @@ class Binder {
                       : format("did you mean `{}`?", near));
 }
 
-void check_rank(const Program& program, const Tensor& tensor, const ArgumentSpec& spec) {
+void check_rank(const Program& program, TensorId id, const ArgumentSpec& spec) {
+    const Tensor& tensor = program.at(id);
+    const std::vector<Label> place = program.place(id);
     const auto given = spec.shape.size();
     if (tensor.role == Role::scalar) {
         if (given != 0)
             fail(
                 program, ErrorKind::shape,
                 format("`{}` is a number, and was given an array {}", tensor.name, str(spec.shape)),
-                format("give a number, or write `{}` with subscripts", tensor.name));
+                format("give a number, or write `{}` with subscripts", tensor.name), place);
         return;
     }
     const bool fits = tensor.rank < 0 ? given >= tensor.shape.size()
@@ -484,7 +486,8 @@ void check_rank(const Program& program, const Tensor& tensor, const ArgumentSpec
          format("`{}` {} has {}, its subscripts are {}", tensor.name, str(spec.shape),
                 plural(given, "dimension"), wanted),
          given == 0 ? format("give an array for `{}`", tensor.name)
-                    : "give as many subscripts as the array has dimensions");
+                    : "give as many subscripts as the array has dimensions",
+         place);
 }
 
 std::vector<const ArgumentSpec*> match_arguments(const Program& program,
@@ -500,8 +503,9 @@ std::vector<const ArgumentSpec*> match_arguments(const Program& program,
                  tensor.role == Role::scalar
                      ? format("give a number for `{}`", tensor.name)
                      : format("give an array with {} for `{}`",
-                              plural(tensor.shape.size(), "dimension"), tensor.name));
-        check_rank(program, tensor, found->second);
+                              plural(tensor.shape.size(), "dimension"), tensor.name),
+                 program.place(id));
+        check_rank(program, id, found->second);
         arguments[position(id)] = &found->second;
     }
     return arguments;

@@ -287,7 +287,8 @@ Expr Converter::binary_chain(const ast::Expr& e) {
 
 Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {
     if (std::find(open_.begin(), open_.end(), def.name) != open_.end())
-        fail(ErrorKind::name, format("the function `{}` calls itself", def.name), span);
+        fail(ErrorKind::name, format("the function `{}` calls itself", def.name), span,
+             "write it without itself: a reducer such as `sum[k in 0:n](…)` repeats");
     if (c.args.size() != def.parameters.size())
         wrong_arity(c, plural(def.parameters.size(), "argument"));
     std::map<std::string, Expr, std::less<>> arguments;

@@ -1,5 +1,6 @@
 // dsl/convert_call.cpp – calls in expressions: sizes, conversions, functions
 #include <algorithm>
+#include <array>
 
 #include "base/shape.h"
 #include "base/text.h"
@@ -39,7 +40,7 @@ Expr Converter::size(const ast::Call& c, Span span) {
         fail(ErrorKind::shape,
              format("`{}` has {}, and no dimension {}", array->name,
                     plural(static_cast<std::size_t>(tensor.rank), "dimension"), asked),
-             span);
+             span, format("count from 0: `size({}, 0)` is the first", array->name));
     return tensor.shape[std::size_t(d)];
 }
 
@@ -103,8 +104,21 @@ std::vector<ast::ExprPtr> Converter::in_order(const ast::Call& c, const OpInfo* 
 }
 
 void Converter::wrong_arity(const ast::Call& c, std::string wanted) const {
+    std::vector<std::string> names;
+    const ast::Def* def = symbols_.def(c.name);
+    const OpInfo* row = def ? nullptr : find_function(c.name);
+    if (def) {
+        names = def->parameters;
+    } else if (row && !parameters(row->op).empty()) {
+        names.assign(parameters(row->op).begin(), parameters(row->op).end());
+    } else {
+        constexpr std::array letters = {"x", "y", "z"};
+        const int count = row ? row->min_arity : 1;
+        for (int n = 0; n < count; ++n) names.emplace_back(letters.at(std::size_t(n)));
+        if (row && row->max_arity < 0) names.emplace_back("…");
+    }
     fail(ErrorKind::syntax, format("`{}` takes {}, not {}", c.name, wanted, c.args.size()),
-         c.name_span);
+         c.name_span, format("write `{}({})`", c.name, join(names, ", ")));
 }
 
 void Converter::unknown_function(const ast::Call& c) const {

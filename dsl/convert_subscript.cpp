@@ -139,6 +139,10 @@ void Converter::check_subscript_node(Expr e, bool is_gathered, Span span) const 
                  "use `+`, `-`, `*`, `//`, `%`, `?:`, `min`, `max` of integer arrays and indices; "
                  "`i64(x)` converts");
     } else if (!parts(e).empty() || is_test(e)) {
+        const bool divides = is_apply(e, Op::floordiv) || is_apply(e, Op::mod);
+        if (divides && is_literal(parts(e)[1], 0))
+            fail(ErrorKind::range, "a subscript is divided by 0", span,
+                 "divide by a positive number");
         if (!is_affine_operation(e))
             fail(ErrorKind::syntax, "a subscript is an affine term, with `//` and `%` by constants",
                  span, "use sums of integer multiples of indices, literals, sizes and scalars");

@@ -50,7 +50,7 @@ std::int64_t SizeEvaluator::scalar(TensorId id) const {
                                        "range",
                                        name),
                      .source = program_.source,
-                     .labels = {},
+                     .labels = program_.place(id),
                      .hint = format("give `{}` as a whole number", name)});
     return match(
         *spec->value, [](bool v) { return std::int64_t{v}; }, [](std::int64_t v) { return v; },
@@ -60,7 +60,7 @@ std::int64_t SizeEvaluator::scalar(TensorId id) const {
                     {.kind = ErrorKind::type,
                      .message = format("`{}` is {}, but stands in a subscript or a range", name, v),
                      .source = program_.source,
-                     .labels = {},
+                     .labels = program_.place(id),
                      .hint = format("give `{}` as a whole number", name)});
             return static_cast<std::int64_t>(v);
         },
@@ -69,7 +69,7 @@ std::int64_t SizeEvaluator::scalar(TensorId id) const {
                 {.kind = ErrorKind::type,
                  .message = format("`{}` is complex, but stands in a subscript or a range", name),
                  .source = program_.source,
-                 .labels = {},
+                 .labels = program_.place(id),
                  .hint = format("give `{}` as a whole number", name)});
         });
 }

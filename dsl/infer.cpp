@@ -391,21 +391,26 @@ class Inference {
                 continue;
             }
             const Expr subscript = entry.site->at[entry.dimension];
-            std::string text = subscript_text(program_, subscript);
+            const std::vector<IndexId> indices = free_indices(subscript);
+            std::string message =
+                indices.empty()
+                    ? format("`{}` has no element {{low}} in dimension {}, whose extent is {{b}}",
+                             tensor_name(entry), entry.dimension)
+                    : format(
+                          "`{}` can leave its array: {} runs over {{low}}..{{high}} in "
+                          "dimension {} of extent {{b}}",
+                          tensor_name(entry), subscript_text(program_, subscript), entry.dimension);
             program_.requirements.push_back(
                 {.kind = Requirement::Kind::in_bounds,
                  .a = subscript,
                  .b = program_.at(entry.site->tensor).shape.at(entry.dimension),
-                 .indices = free_indices(subscript),
+                 .indices = indices,
                  .condition = entry.site->condition,
-                 .otherwise = {
-                     .kind = ErrorKind::range,
-                     .message = format("`{}` can leave its array: {} runs over {{low}}..{{high}} "
-                                       "in dimension {} of extent {{b}}",
-                                       tensor_name(entry), text, entry.dimension),
-                     .source = program_.source,
-                     .labels = {{span_of(entry), ""}},
-                     .hint = in_bounds_hint(entry)}});
+                 .otherwise = {.kind = ErrorKind::range,
+                               .message = std::move(message),
+                               .source = program_.source,
+                               .labels = {{span_of(entry), ""}},
+                               .hint = in_bounds_hint(entry)}});
         }
     }
 

@@ -215,11 +215,24 @@ ExprPtr ExprParser::access(const Token& name) {
         while (tokens_.accept(","));
     }
     tokens_.expect_closing(open);
+    if (tokens_.is("(")) no_reducer(name);
     if (access.at.size() > max_rank)
         tokens_.fail(
             format("`{}` has {} subscripts, more than {}", access.name, access.at.size(), max_rank),
             name.span, "use fewer dimensions", ErrorKind::limit);
     return make(std::move(access), tokens_.span_from(name.span));
+}
+
+/// `name[…](…)` is how reductions are written.
+void ExprParser::no_reducer(const Token& name) const {
+    std::vector<std::string> names;
+    for (std::size_t n = 0; n <= std::size_t(Reducer::norm); ++n)
+        names.emplace_back(ricci::name(Reducer(n)));
+    const std::string near = nearest(name.text, names);
+    tokens_.fail(format("there is no reducer `{}`", name.text), name.span,
+                 near.empty() ? format("the reducers are {}", join(names, ", "))
+                              : format("did you mean `{}`?", near),
+                 ErrorKind::name);
 }
 
 ExprPtr ExprParser::call(const Token& name) {

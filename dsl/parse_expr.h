@@ -37,6 +37,7 @@ class ExprParser {
     ast::ReduceIndex reduced_index();
     void reject_chain(const ast::Expr& first);
     [[noreturn]] void expected_operand() const;
+    [[noreturn]] void no_reducer(const Token& name) const;
 
     TokenStream& tokens_;
     std::uint32_t nesting_ = 0;

@@ -23,6 +23,12 @@ std::optional<TensorId> Program::argument(std::string_view name) const {
     return std::nullopt;
 }
 
+std::vector<Label> Program::place(TensorId id) const {
+    const Span span = at(id).span;
+    if (!source || span.end <= span.begin) return {};
+    return {{span, ""}};
+}
+
 std::optional<TensorId> Program::output(std::string_view name) const {
     for (TensorId id : outputs)
         if (at(id).name == name) return id;

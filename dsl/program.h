@@ -46,6 +46,7 @@ struct Tensor {
     /// Set when the tensor has the type of another (a gradient its argument's, a cotangent its
     /// output's); otherwise the type follows from the value.
     std::optional<TensorId> dtype_of = {};
+    Span span = {};  ///< of an argument: where the program names it first
 };
 
 /// An index and the half-open range it runs over, as terms of sizes, scalars and literals.
@@ -112,6 +113,8 @@ struct Program {
     [[nodiscard]] std::optional<TensorId> argument(std::string_view name) const;
     /// The output of that name, or nothing.
     [[nodiscard]] std::optional<TensorId> output(std::string_view name) const;
+    /// Where the program names the argument first; nothing for what it does not name.
+    [[nodiscard]] std::vector<Label> place(TensorId id) const;
     /// The last target: what a call returns unless outputs are asked for by name.
     [[nodiscard]] TensorId result() const { return outputs.back(); }
 };

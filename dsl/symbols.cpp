@@ -177,13 +177,13 @@ void Symbols::declare_array(const std::string& name, int rank, Span span) {
     const auto found = latest_.find(name);
     if (found == latest_.end()) {
         const TensorId id =
-            program_.add(Tensor{.name = name, .rank = rank, .role = Role::argument});
+            program_.add(Tensor{.name = name, .rank = rank, .role = Role::argument, .span = span});
         program_.arguments.push_back(id);
         latest_[name] = id;
         first_use_[name] = span;
     } else if (Tensor& tensor = program_.tensors[position(found->second)]; tensor.rank == -1) {
         tensor.rank = rank;
-        if (rank >= 0) first_use_[name] = span;
+        if (rank >= 0) first_use_[name] = tensor.span = span;
     } else if (rank >= 0 && rank != tensor.rank) {
         two_ranks(name, rank, span);
     }
@@ -196,7 +196,8 @@ void Symbols::declare_array(const std::string& name, int rank, Span span) {
 void Symbols::declare_scalar(const std::string& name, Span span) {
     const auto found = latest_.find(name);
     if (found == latest_.end()) {
-        const TensorId id = program_.add(Tensor{.name = name, .rank = 0, .role = Role::scalar});
+        const TensorId id =
+            program_.add(Tensor{.name = name, .rank = 0, .role = Role::scalar, .span = span});
         program_.arguments.push_back(id);
         latest_[name] = id;
         first_use_[name] = span;

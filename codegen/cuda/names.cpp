@@ -57,7 +57,10 @@ constexpr std::string_view reserved[] = {"alignas",      "alignof",
                                          "xor_eq",       "EOF",
                                          "INFINITY",     "NAN",
                                          "NULL",         "HUGE_VAL",
-                                         "linux",        "unix"};
+                                         "linux",        "unix",
+                                         "threadIdx",    "blockIdx",
+                                         "blockDim",     "gridDim",
+                                         "warpSize"};
 
 bool is_reserved(std::string_view name) {
     // Names with `rc_` and `__` in them are the prelude's and the compiler's.

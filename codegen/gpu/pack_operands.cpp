@@ -18,6 +18,8 @@ constexpr double name_slots = 10;
 constexpr double schedulers = 4;
 constexpr double launch_cycles = 4000;
 constexpr double memory_rate = 2400;  ///< bytes a cycle
+/// A product of operands may have far more elements than all arrays of the program.
+constexpr double most_bytes = 256 << 20;
 
 class Packer {
   public:
@@ -71,7 +73,7 @@ class Packer {
         const double gain =
             warps * slots / (schedulers * double(builder_.target().gpu.multiprocessors));
         const double bytes = elements * double(size_bytes(operand.term->dtype));
-        return gain > 2 * (launch_cycles + 3 * bytes / memory_rate);
+        return bytes <= most_bytes && gain > 2 * (launch_cycles + 3 * bytes / memory_rate);
     }
 
     void replace(const Operand& operand) {

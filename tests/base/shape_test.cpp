@@ -30,10 +30,12 @@ TEST_CASE("the largest array is allowed and one element more is not") {
     CHECK(element_count({max_elements, 1}) == max_elements);
     CHECK(count_error({max_elements + 1}) ==
           "limit: an array of shape [281474976710657] has more than 281474976710656 (2^48) "
-          "elements");
+          "elements\n"
+          "  = hint: use smaller extents, or sum over one of the dimensions");
     CHECK(count_error({INT64_MAX, INT64_MAX}) ==
           "limit: an array of shape [9223372036854775807, 9223372036854775807] has more than "
-          "281474976710656 (2^48) elements");
+          "281474976710656 (2^48) elements\n"
+          "  = hint: use smaller extents, or sum over one of the dimensions");
 }
 
 TEST_CASE("a negative extent is an error") {

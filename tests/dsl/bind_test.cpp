@@ -136,7 +136,10 @@ TEST_CASE("comparisons are bool and count as 0 and 1 in sums") {
 TEST_CASE("a missing, an unknown and a misplaced argument are named") {
     const Signature both{{"x", array({4})}, {"c", number(1)}};
     CHECK(error_of("y[i] := x[i]*c", {{"x", array({4})}}) ==
-          "name: the argument `c` is missing\n  = hint: give a number for `c`");
+          R"(name: the argument `c` is missing
+  | y[i] := x[i]*c
+  |              ^
+  = hint: give a number for `c`)");
     Signature extra = both;
     extra["d"] = number(1);
     CHECK(error_of("y[i] := x[i]*c", extra).starts_with("name: the program has no argument `d`"));

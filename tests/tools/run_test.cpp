@@ -199,11 +199,11 @@ TEST_CASE("a SPEC that makes no sense is told with the forms there are") {
     CHECK(error("4x4:randint(1)") ==
           "syntax: `4x4:randint(1)` has `randint` without its two bounds\n"
           "  = hint: as in 8x8:f32:randint(0,10)\n");
-    CHECK(
-        error("4x4:f33") ==
-        "syntax: `4x4:f33` has `f33`, which is no type and no way to fill an array\n"
-        "  = hint: types are f32, f64, ...; arrays are filled by randn, rand, zeros, ones, arange "
-        "or randint(lo,hi)\n");
+    CHECK(error("4x4:f33") ==
+          "syntax: `4x4:f33` has `f33`, which is no type and no way to fill an array\n"
+          "  = hint: types are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128; arrays "
+          "are "
+          "filled by randn, rand, zeros, ones, arange or randint(lo,hi)\n");
 }
 
 TEST_CASE("wrong usage has status 2, help and version 0") {

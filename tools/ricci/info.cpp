@@ -66,7 +66,7 @@ int run() {
     text += "reference    slow and obvious evaluation on the CPU\n";
     text += format("threads      {}\n", num_threads());
     text += format("kernel cache {}\n", cache_text());
-    text += "types        f32 f64 (arrays), i64 bool (index values, comparisons)\n";
+    text += "types        bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c64 c128\n";
     text += "\nEnvironment:\n";
     std::size_t width = 0;
     for (const env::Variable& variable : env::all_variables())

@@ -120,7 +120,8 @@ Spec parse_made(std::string_view text, DType dtype) {
         fail(text,
              format("has `{}`, which is no {}", parts[next],
                     has_fill ? "part of a shape" : "type and no way to fill an array"),
-             "types are f32, f64, ...; arrays are filled by randn, rand, zeros, ones, arange or "
+             "types are bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128; arrays are "
+             "filled by randn, rand, zeros, ones, arange or "
              "randint(lo,hi)");
     }
     return made;
