@@ -131,6 +131,9 @@ struct Fibres::State {
     }
 
     void release_stacks() {
+        // What comes to lie there next is not poisoned.
+        if (stacks != nullptr && has_address_sanitizer())
+            __asan_unpoison_memory_region(stacks, stack_count * pitch());
         if (stacks != nullptr) munmap(stacks, stack_count * pitch());
         stacks = nullptr;
         stack_count = 0;

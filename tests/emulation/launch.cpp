@@ -242,6 +242,9 @@ void Processor::prepare_shared() {
     const std::size_t needed =
         std::size_t(launch_->shared_bytes) + (most_shared_arrays + 1) * zone_bytes;
     if (needed > arena_bytes_ || has_thread_sanitizer()) {
+        // What comes to lie there next is not poisoned.
+        if (arena_ != nullptr && has_address_sanitizer())
+            __asan_unpoison_memory_region(arena_, arena_bytes_);
         if (arena_ != nullptr) munmap(arena_, arena_bytes_);
         void* memory = mmap(nullptr, needed, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

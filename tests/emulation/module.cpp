@@ -198,7 +198,10 @@ std::size_t image_bytes(const void* image) {
 Module::Module(std::string_view image) {
     const fs::path path = new_file(".so");
     write_file(path, image);
-    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    // AddressSanitizer keeps pointers to the globals of what was unloaded, and follows them when it
+    // reports.
+    const int stays = checks_of_this_program() == Checks::address ? RTLD_NODELETE : 0;
+    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | stays);
     const char* problem = handle_ == nullptr ? dlerror() : nullptr;
     // Sanitizers read the file when they report.
     std::error_code ignored;

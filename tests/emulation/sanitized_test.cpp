@@ -95,18 +95,9 @@ std::string words_of(const std::string& text, const emulation::Manner& manner,
     });
 }
 
-/// g++ 12's AddressSanitizer crashes at one run in some ten while it follows many fibres, for a
-/// reason not found yet: not where every change is tested.
-bool is_left_out() {
-    if (is_thread || std::getenv("RICCI_TEST_FULL") != nullptr) return false;
-    std::puts("SKIPPED: AddressSanitizer over fibres is run by script/test --full");
-    return true;
-}
-
 }  // namespace
 
 TEST_CASE("a sanitizer finds nothing in kernels that are right") {
-    if (is_left_out()) return;
     REQUIRE(are_checks_set);
     EmulatedBatch batch;
     batch.add("y[i] := 2*x[i] + 1", {{"x", array({300})}});
@@ -137,7 +128,6 @@ TEST_CASE("a sanitizer finds nothing in kernels that are right") {
 }
 
 TEST_CASE("a sanitizer sees an access beyond shared or global memory, and says in which line") {
-    if (is_left_out()) return;
     if (is_thread) return;
     for (const emulation::Manner& manner : manners()) {
         const std::string shared =
@@ -153,7 +143,6 @@ TEST_CASE("a sanitizer sees an access beyond shared or global memory, and says i
 }
 
 TEST_CASE("a sanitizer sees threads that meet without a barrier, and says in which lines") {
-    if (is_left_out()) return;
     if (!is_thread) return;
     for (const emulation::Manner& manner : manners()) {
         const std::string first = words_of(turning("", "RC_BARRIER();"), manner);
@@ -165,7 +154,6 @@ TEST_CASE("a sanitizer sees threads that meet without a barrier, and says in whi
 }
 
 TEST_CASE("a sanitizer sees two blocks that write one element") {
-    if (is_left_out()) return;
     if (!is_thread) return;
     TextKernel kernel(R"(
 RC_KERNEL(32) both(RC_OUT(float) y) { y[RC_THREAD + 16 * RC_BLOCK] = 1; }
@@ -178,7 +166,6 @@ RC_ENTRY(both)
 }
 
 TEST_CASE("a sanitizer sees what an asynchronous copy brings too late") {
-    if (is_left_out()) return;
     if (!is_thread) return;
     const auto text = [](const char* wait) {
         return format(R"(
