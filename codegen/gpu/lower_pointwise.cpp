@@ -131,10 +131,9 @@ class Pointwise {
                                     make_load(kernel_.nest, stages[s], {slot(again, offset)}));
                    return write_all(kernel_, here);
                }));
-        Body body;
+        Body body = {make_loop(again, Bind::unroll, shape_.unroll, std::move(store))};
         if (!stages.empty())
-            body.push_back(make_loop(u, Bind::unroll, shape_.unroll, std::move(load)));
-        body.push_back(make_loop(again, Bind::unroll, shape_.unroll, std::move(store)));
+            body.insert(body.begin(), make_loop(u, Bind::unroll, shape_.unroll, std::move(load)));
         return stride(chunk, chunks, std::move(body));
     }
     [[nodiscard]] AffineForm slot(VarId turn, const AffineForm& offset) const {
