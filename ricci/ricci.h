@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "dsl/builder.h"
 #include "runtime/array.h"
 #include "runtime/compare.h"
 #include "runtime/einsum.h"

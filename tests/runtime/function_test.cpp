@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "dsl/builder.h"
 #include "runtime/parallel.h"
 #include "tests/support/error_text.h"
 #include "tests/support/set_variable.h"
@@ -29,6 +30,18 @@ TEST_CASE("a function is called in order of first appearance or by name") {
     CHECK(str(linear({{"b", b}, {"X", X}, {"W", W}})) == "[[13, 27]]");
     CHECK(linear.name() == "Y");
     CHECK(str(linear) == "Y[n,o] := W[o,k]*X[n,k] + b[o]");
+}
+
+TEST_CASE("a program of C++ operators is compiled like its text") {
+    const builder::Index i("i"), j("j"), k("k");
+    const builder::Tensor A("A"), B("B"), C("C");
+    const Function product = compile(C(i, j) = sum(k, A(i, k) * B(k, j)));
+    CHECK(str(product) == "C[i,j] := A[i,k]*B[k,j]");
+    CHECK(str(product.grad("B")) == "dB[k,j] := dC[i,j]*A[i,k]");
+    const Array a = Array::from<float>({1, 2, 3, 4}, {2, 2});
+    CHECK(str(product(a, a)) ==
+          "[[ 7, 10],\n"
+          " [15, 22]]");
 }
 
 TEST_CASE("both devices give the same") {
