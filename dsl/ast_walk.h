@@ -49,4 +49,20 @@ void walk(const ExprPtr& root, Visit visit) {
     }
 }
 
+/// Calls `visit` on every expression of a statement, whole, in reading order.
+template <class Visit>
+void for_each_root(const Statement& statement, Visit visit) {
+    for (const Slot& slot : statement.target.slots)
+        if (slot.expr) visit(slot.expr);
+    visit(statement.value);
+    for (const auto& clause : statement.where)
+        match(
+            clause,
+            [&](const WhereRange& range) {
+                visit(range.range.lower);
+                visit(range.range.upper);
+            },
+            [&](const WhereLocal& local) { visit(local.value); });
+}
+
 }  // namespace ricci::ast

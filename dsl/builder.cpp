@@ -8,45 +8,46 @@
 namespace ricci::builder {
 namespace {
 
-Binding above(Binding binding) { return Binding(std::uint8_t(binding) + 1); }
+Precedence above(Precedence binding) { return Precedence(std::uint8_t(binding) + 1); }
 
 /// Operators of one strength are taken from left to right.
-Term binary(const Term& a, std::string_view op, const Term& b, Binding binding) {
+Term binary(const Term& a, std::string_view op, const Term& b, Precedence binding) {
     return {format("{} {} {}", a.text(binding), op, b.text(above(binding))), binding};
 }
 /// Comparisons do not chain.
 Term comparison(const Term& a, std::string_view op, const Term& b) {
-    return {format("{} {} {}", a.text(Binding::sum), op, b.text(Binding::sum)),
-            Binding::comparison};
+    return {format("{} {} {}", a.text(Precedence::sum), op, b.text(Precedence::sum)),
+            Precedence::comparison};
 }
 Term reduction(std::string_view reducer, const Over& over, const Term& value) {
-    return {format("{}[{}]({})", reducer, over.text(), value.text()), Binding::primary};
+    return {format("{}[{}]({})", reducer, over.text(), value.text()), Precedence::primary};
 }
 
 }  // namespace
 
-const Term any_place("_", Binding::primary);
-const Term rest("..", Binding::primary);
-const Term end("end", Binding::primary);
+const Term any_place("_", Precedence::primary);
+const Term rest("..", Precedence::primary);
+const Term end("end", Precedence::primary);
 
-std::string Term::text(Binding least) const {
+std::string Term::text(Precedence least) const {
     return binding_ < least ? format("({})", text_) : text_;
 }
 
-Term Term::of(bool value) { return {value ? "true" : "false", Binding::primary}; }
+Term Term::of(bool value) { return {value ? "true" : "false", Precedence::primary}; }
 Term Term::of(std::int64_t value) {
-    return {format("{}", value), value < 0 ? Binding::unary : Binding::primary};
+    return {format("{}", value), value < 0 ? Precedence::unary : Precedence::primary};
 }
 Term Term::of(double value) {
-    if (std::isnan(value)) return {"nan", Binding::primary};
-    const Binding binding = std::signbit(value) ? Binding::unary : Binding::primary;
+    if (std::isnan(value)) return {"nan", Precedence::primary};
+    const Precedence binding = std::signbit(value) ? Precedence::unary : Precedence::primary;
     std::string text = format("{}", value);
     if (text.find_first_of(".en") == std::string::npos) text += ".0";
     return {std::move(text), binding};
 }
 
 Range Index::in(const Term& lower, const Term& upper) const {
-    return {format("{} in {}:{}", text(), lower.text(Binding::sum), upper.text(Binding::sum))};
+    return {
+        format("{} in {}:{}", text(), lower.text(Precedence::sum), upper.text(Precedence::sum))};
 }
 
 Statement Access::statement(std::string_view op, const Term& value) const {
@@ -59,10 +60,10 @@ Access Tensor::access(const std::vector<Term>& at) const {
     return Access(format("{}[{}]", name_, join(texts, ",")));
 }
 Term Tensor::size(int dimension) const {
-    return {format("size({},{})", name_, dimension), Binding::primary};
+    return {format("size({},{})", name_, dimension), Precedence::primary};
 }
 
-Term from_first(const Index& index) { return {index.text() + "+_", Binding::sum}; }
+Term from_first(const Index& index) { return {index.text() + "+_", Precedence::sum}; }
 
 Over Over::when(const Term& condition) const {
     Over result = *this;
@@ -83,34 +84,41 @@ Term argmin(const Over& over, const Term& value) { return reduction("argmin", ov
 Term logsumexp(const Over& over, const Term& value) { return reduction("logsumexp", over, value); }
 Term norm(const Over& over, const Term& value) { return reduction("norm", over, value); }
 
-Term operator+(const Term& a, const Term& b) { return binary(a, "+", b, Binding::sum); }
-Term operator-(const Term& a, const Term& b) { return binary(a, "-", b, Binding::sum); }
-Term operator*(const Term& a, const Term& b) { return binary(a, "*", b, Binding::product); }
-Term operator/(const Term& a, const Term& b) { return binary(a, "/", b, Binding::product); }
-Term operator%(const Term& a, const Term& b) { return binary(a, "%", b, Binding::product); }
-Term floordiv(const Term& a, const Term& b) { return binary(a, "//", b, Binding::product); }
-Term operator-(const Term& a) { return {format("-{}", a.text(Binding::power)), Binding::unary}; }
-Term operator!(const Term& a) { return {format("!{}", a.text(Binding::power)), Binding::unary}; }
+Term operator+(const Term& a, const Term& b) { return binary(a, "+", b, Precedence::sum); }
+Term operator-(const Term& a, const Term& b) { return binary(a, "-", b, Precedence::sum); }
+Term operator*(const Term& a, const Term& b) { return binary(a, "*", b, Precedence::product); }
+Term operator/(const Term& a, const Term& b) { return binary(a, "/", b, Precedence::product); }
+Term operator%(const Term& a, const Term& b) { return binary(a, "%", b, Precedence::product); }
+Term floordiv(const Term& a, const Term& b) { return binary(a, "//", b, Precedence::product); }
+Term operator-(const Term& a) {
+    return {format("-{}", a.text(Precedence::power)), Precedence::unary};
+}
+Term operator!(const Term& a) {
+    return {format("!{}", a.text(Precedence::power)), Precedence::unary};
+}
 Term operator==(const Term& a, const Term& b) { return comparison(a, "==", b); }
 Term operator!=(const Term& a, const Term& b) { return comparison(a, "!=", b); }
 Term operator<(const Term& a, const Term& b) { return comparison(a, "<", b); }
 Term operator<=(const Term& a, const Term& b) { return comparison(a, "<=", b); }
 Term operator>(const Term& a, const Term& b) { return comparison(a, ">", b); }
 Term operator>=(const Term& a, const Term& b) { return comparison(a, ">=", b); }
-Term operator&&(const Term& a, const Term& b) { return binary(a, "&&", b, Binding::both); }
-Term operator||(const Term& a, const Term& b) { return binary(a, "||", b, Binding::either); }
+Term operator&&(const Term& a, const Term& b) {
+    return binary(a, "&&", b, Precedence::logical_and);
+}
+Term operator||(const Term& a, const Term& b) { return binary(a, "||", b, Precedence::logical_or); }
 Term pow(const Term& a, const Term& b) {
-    return {format("{}^{}", a.text(Binding::primary), b.text(Binding::unary)), Binding::power};
+    return {format("{}^{}", a.text(Precedence::primary), b.text(Precedence::unary)),
+            Precedence::power};
 }
 Term select(const Term& condition, const Term& a, const Term& b) {
-    return {format("{} ? {} : {}", condition.text(Binding::either), a.text(), b.text()),
-            Binding::choice};
+    return {format("{} ? {} : {}", condition.text(Precedence::logical_or), a.text(), b.text()),
+            Precedence::select};
 }
 
 Term call(std::string_view function, std::initializer_list<Term> args) {
     std::vector<std::string> texts;
     for (const Term& arg : args) texts.push_back(arg.text());
-    return {format("{}({})", function, join(texts, ", ")), Binding::primary};
+    return {format("{}({})", function, join(texts, ", ")), Precedence::primary};
 }
 Term exp(const Term& x) { return call("exp", {x}); }
 Term log(const Term& x) { return call("log", {x}); }

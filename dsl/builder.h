@@ -17,20 +17,9 @@
 #include <string_view>
 #include <vector>
 
-namespace ricci::builder {
+#include "dsl/ops.h"
 
-/// How strongly the outermost operator of a term binds.
-enum class Binding : std::uint8_t {
-    choice,
-    either,
-    both,
-    comparison,
-    sum,
-    product,
-    unary,
-    power,
-    primary
-};
+namespace ricci::builder {
 
 /// An expression.
 class Term {
@@ -39,11 +28,11 @@ class Term {
     template <class T>
         requires std::integral<T> || std::floating_point<T>
     Term(T number) : Term(of(number)) {}  // NOLINT(google-explicit-constructor)
-    Term(std::string text, Binding binding) : text_(std::move(text)), binding_(binding) {}
+    Term(std::string text, Precedence binding) : text_(std::move(text)), binding_(binding) {}
 
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
     /// In parentheses unless it binds at least so strongly.
-    [[nodiscard]] std::string text(Binding least) const;
+    [[nodiscard]] std::string text(Precedence least) const;
 
   private:
     static Term of(bool value);
@@ -55,7 +44,7 @@ class Term {
     }
 
     std::string text_;
-    Binding binding_ = Binding::primary;
+    Precedence binding_ = Precedence::primary;
 };
 
 /// A range for an index: `k in 0:3`.
@@ -66,7 +55,7 @@ struct Range {
 /// The name of an index.
 class Index : public Term {
   public:
-    explicit Index(std::string name) : Term(std::move(name), Binding::primary) {}
+    explicit Index(std::string name) : Term(std::move(name), Precedence::primary) {}
     /// `i in lower:upper`, half-open.
     [[nodiscard]] Range in(const Term& lower, const Term& upper) const;
 };
@@ -74,7 +63,7 @@ class Index : public Term {
 /// A number given by the caller, by name.
 class Scalar : public Term {
   public:
-    explicit Scalar(const std::string& name) : Term("$" + name, Binding::primary) {}
+    explicit Scalar(const std::string& name) : Term("$" + name, Precedence::primary) {}
 };
 
 /// A statement of a program.
@@ -99,7 +88,7 @@ class Statement {
 /// An element of an array: a term, or the target of a statement.
 class Access : public Term {
   public:
-    explicit Access(std::string text) : Term(std::move(text), Binding::primary) {}
+    explicit Access(std::string text) : Term(std::move(text), Precedence::primary) {}
     Access(const Access&) = default;
     ~Access() = default;
 

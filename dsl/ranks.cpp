@@ -25,21 +25,6 @@ using ast::Statement;
 
 bool is_run(const ExprPtr& e) { return std::holds_alternative<ast::Ellipsis>(e->node); }
 
-template <class Visit>
-void for_each_root(const Statement& statement, Visit visit) {
-    for (const ast::Slot& slot : statement.target.slots)
-        if (slot.expr) visit(slot.expr);
-    visit(statement.value);
-    for (const auto& clause : statement.where)
-        match(
-            clause,
-            [&](const ast::WhereRange& range) {
-                visit(range.range.lower);
-                visit(range.range.upper);
-            },
-            [&](const ast::WhereLocal& local) { visit(local.value); });
-}
-
 /// One place that tells of an array's rank.
 struct Place {
     std::string name;
@@ -117,7 +102,7 @@ Facts facts_of(const ast::Program& tree) {
         if (!statement) continue;
         std::vector<Place>& places = facts.places.emplace_back();
         if (statement->target.bracketed) places.push_back(place_of(statement->target, tree.source));
-        for_each_root(*statement, [&](const ExprPtr& root) {
+        ast::for_each_root(*statement, [&](const ExprPtr& root) {
             ast::walk(root, [&](const ast::Expr& e) {
                 if (const auto* access = std::get_if<ast::Access>(&e.node))
                     places.push_back(place_of(*access, e.span, tree.source));
@@ -368,7 +353,7 @@ std::vector<std::string> new_names(const ast::Program& tree) {
             if (slot.expr)
                 if (const auto* name = std::get_if<ast::Name>(&slot.expr->node))
                     used.insert(name->name);
-        for_each_root(*statement, [&](const ExprPtr& root) {
+        ast::for_each_root(*statement, [&](const ExprPtr& root) {
             ast::walk(root, [&](const ast::Expr& e) {
                 if (const auto* name = std::get_if<ast::Name>(&e.node)) used.insert(name->name);
                 if (const auto* access = std::get_if<ast::Access>(&e.node))

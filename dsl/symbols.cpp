@@ -8,26 +8,6 @@
 #include "dsl/ast_walk.h"
 
 namespace ricci {
-namespace {
-
-/// Calls `visit` on every expression of a statement in reading order.
-template <class Visit>
-void for_each_expr(const ast::Statement& statement, Visit visit) {
-    for (const ast::Slot& slot : statement.target.slots)
-        if (slot.expr) visit(slot.expr);
-    visit(statement.value);
-    for (const auto& clause : statement.where)
-        match(
-            clause,
-            [&](const ast::WhereRange& range) {
-                visit(range.range.lower);
-                visit(range.range.upper);
-            },
-            [&](const ast::WhereLocal& local) { visit(local.value); });
-}
-
-}  // namespace
-
 bool is_constant(std::string_view name) noexcept {
     return name == "inf" || name == "nan" || name == "pi" || name == "true" || name == "false" ||
            name == "end";
@@ -98,7 +78,7 @@ void Symbols::collect_indices(const ast::Statement& statement) {
     };
     for (const ast::Slot& slot : statement.target.slots)
         if (slot.expr) names_of_subscript(slot.expr);
-    for_each_expr(statement, [&](const ast::ExprPtr& root) {
+    ast::for_each_root(statement, [&](const ast::ExprPtr& root) {
         ast::walk(root, [&](const ast::Expr& e) {
             if (const auto* access = std::get_if<ast::Access>(&e.node))
                 for (const ast::ExprPtr& subscript : access->at) names_of_subscript(subscript);
@@ -118,7 +98,7 @@ void Symbols::declare(const ast::Statement& statement) {
         else
             declare_array(statement.target.name, rank, statement.target.name_span);
     }
-    for_each_expr(statement, [&](const ast::ExprPtr& e) { declare_expr(e); });
+    ast::for_each_root(statement, [&](const ast::ExprPtr& e) { declare_expr(e); });
     for (const std::string& name : indices_)
         if (const auto found = first_use_.find(name); found != first_use_.end()) {
             const bool is_array = program_.at(latest_.find(name)->second).rank != 0;

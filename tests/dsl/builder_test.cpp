@@ -28,7 +28,8 @@ TEST_CASE("a program of operators is the program of the text") {
 }
 
 TEST_CASE("operators keep the order of C++") {
-    const Term a("a", Binding::primary), c("c", Binding::primary), d("d", Binding::primary);
+    const Term a("a", Precedence::primary), c("c", Precedence::primary),
+        d("d", Precedence::primary);
     CHECK((a - (c - d)).text() == "a - (c - d)");
     CHECK((a - c - d).text() == "a - c - d");
     CHECK(((a + c) * d).text() == "(a + c) * d");
