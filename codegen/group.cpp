@@ -314,6 +314,9 @@ class Grouper {
         std::unordered_map<std::uint32_t, Expr> renamed;
         for (const BoundEquation& write : producer.writes) {
             if (!reads(consumer, write.target)) continue;
+            // Its place is no value that the group stores.
+            for (const Expr e : accesses(equation.at))
+                if (std::get<Access>(e->term).tensor == write.target) return std::nullopt;
             // After other updates a reader sees more than the value written.
             if (write.op != Assign::define && write.op != Assign::set) return std::nullopt;
             for (const Expr e : accesses(terms(consumer))) {

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "codegen/equation_maker.h"
+#include "codegen/keyed_values.h"
 #include "dsl/affine_form.h"
 #include "dsl/neutral.h"
 #include "dsl/prove.h"
@@ -16,32 +19,51 @@ namespace {
 
 /// Up to so many values of a key are looked for at all points: that runs in lanes.
 constexpr double few_keys = 8;
-/// On a GPU a point takes its turn in about a microsecond, in which all multiprocessors look at so
-/// many elements of the target.
-constexpr double few_elements = 1'000'000;
-
-/// An index of the target whose value must be that of a key.
-struct Keyed {
-    IndexId index{};
-    Expr key;  ///< i64
-};
 
 class KeyedUpdates {
   public:
-    KeyedUpdates(BoundProgram program, bool is_gpu)
-        : program_(std::move(program)), context_(*program_.context), is_gpu_(is_gpu) {}
+    KeyedUpdates(BoundProgram program, const Target& target, std::optional<KeyedWay> way)
+        : program_(std::move(program)),
+          context_(*program_.context),
+          target_(target),
+          way_(way),
+          make_(program_),
+          inverse_(make_) {}
 
     BoundProgram run() {
+        const std::size_t given = program_.tensors.size();
         std::vector<BoundEquation> equations = std::move(program_.equations);
         program_.equations.clear();
         for (BoundEquation& equation : equations) {
             rename(equation);
             if (!rewrite(equation)) program_.equations.push_back(std::move(equation));
         }
+        drop_unread(given);
         return std::move(program_);
     }
 
   private:
+    /// New temporaries of which nothing is read, such as the order of points that are counted.
+    void drop_unread(std::size_t given) {
+        std::set<TensorId> read;
+        std::vector<BoundEquation> kept;
+        for (auto each = program_.equations.rbegin(); each != program_.equations.rend(); ++each) {
+            const bool is_new = position(each->target) >= given;
+            const std::optional<TensorId> previous = program_.at(each->target).previous;
+            if (is_new && !read.contains(each->target) && !previous) continue;
+            std::vector<Expr> terms = each->at;
+            terms.push_back(each->value);
+            if (each->reduction && each->reduction->condition)
+                terms.push_back(each->reduction->condition);
+            for (const Expr term : terms)
+                for (const TensorId tensor : tensors_read(term)) read.insert(tensor);
+            if (previous) read.insert(*previous);
+            kept.push_back(std::move(*each));
+        }
+        std::reverse(kept.begin(), kept.end());
+        program_.equations = std::move(kept);
+    }
+
     /// Reads of a tensor that is updated now read the version after the update.
     void rename(BoundEquation& equation) {
         if (latest_.empty()) return;
@@ -64,8 +86,9 @@ class KeyedUpdates {
     }
 
     bool rewrite(const BoundEquation& equation) {
-        if (equation.op != Assign::define || !equation.reduction || has_no_points(equation))
-            return false;
+        if (has_no_points(equation)) return false;
+        const bool is_sum = equation.op == Assign::define && equation.reduction;
+        if (!is_sum) return (target_.is_gpu() || way_) && rewrite_update(equation);
         const Reduction& reduction = *equation.reduction;
         if (!reduction.condition || !update_of(reduction.reducer)) return false;
         std::vector<Keyed> keys;
@@ -81,19 +104,66 @@ class KeyedUpdates {
             else
                 rest.push_back(conjunct);
         }
-        if (keys.empty() || !is_worth_it(equation, keys) || !is_safe_everywhere(equation, keys))
-            return false;
-        write_out(equation, keys, rest);
+        if (keys.empty() || !is_safe_everywhere(equation, keys)) return false;
+        switch (way_of_sum(equation, keys)) {
+            case KeyedWay::search:        return false;
+            case KeyedWay::in_order:      write_out(equation, keys, rest); break;
+            case KeyedWay::inverse_index: sum_by_key(make_, inverse_, equation, keys, rest); break;
+        }
         return true;
     }
 
-    [[nodiscard]] bool is_worth_it(const BoundEquation& equation,
-                                   const std::vector<Keyed>& keys) const {
+    [[nodiscard]] KeyedWay way_of_sum(const BoundEquation& equation,
+                                      const std::vector<Keyed>& keys) const {
+        if (way_) return *way_;
         double values = 1;
-        for (const Keyed& keyed : keys) values *= double(program_.at(keyed.index).extent());
-        double elements = 1;
-        for (IndexId id : equation.indices) elements *= double(program_.at(id).extent());
-        return is_gpu_ ? elements > few_elements : values > few_keys;
+        for (const Keyed& keyed : keys) values *= extent(keyed.index);
+        if (!target_.is_gpu()) return values > few_keys ? KeyedWay::in_order : KeyedWay::search;
+        KeyedWork work{.segments = values};
+        const auto is_of_key = [&](IndexId id) {
+            return std::any_of(keys.begin(), keys.end(), [&](const Keyed& keyed) {
+                return keyed.index == id || mentions(keyed.key, id);
+            });
+        };
+        for (const IndexId id : equation.indices) {
+            work.elements *= extent(id);
+            if (!is_of_key(id)) work.row *= extent(id);
+        }
+        for (const IndexId id : equation.reduction->indices) {
+            work.searched *= extent(id);
+            if (is_of_key(id)) work.points *= extent(id);
+        }
+        work.points *= work.elements / work.row / work.segments;
+        work.segments = work.elements / work.row;
+        return cheapest(work, {KeyedWay::search, KeyedWay::in_order, KeyedWay::inverse_index});
+    }
+
+    /// Updates whose points may meet, and definitions of which the last stays.
+    bool rewrite_update(const BoundEquation& equation) {
+        if (equation.is_injective || equation.op == Assign::set) return false;
+        const BoundTensor& target = program_.at(equation.target);
+        if (equation.op == Assign::define && !target.is_partial) return false;
+        const Meeting found = meeting(equation);
+        if (found.points.empty()) return false;
+        KeyedWork work;
+        for (const IndexId id : found.row) work.row *= extent(id);
+        for (const IndexId id : found.points) work.points *= extent(id);
+        for (const std::size_t d : found.keyed) work.segments *= double(target.shape[d]);
+        work.elements = work.segments * work.row;
+        const KeyedWay way =
+            way_ ? *way_ : cheapest(work, {KeyedWay::in_order, KeyedWay::inverse_index});
+        if (way != KeyedWay::inverse_index) return false;
+        update_by_key(make_, inverse_, equation);
+        return true;
+    }
+
+    [[nodiscard]] double extent(IndexId id) const { return double(program_.at(id).extent()); }
+
+    [[nodiscard]] KeyedWay cheapest(const KeyedWork& work,
+                                    std::initializer_list<KeyedWay> ways) const {
+        return *std::min_element(ways.begin(), ways.end(), [&](KeyedWay a, KeyedWay b) {
+            return microseconds(a, work, target_) < microseconds(b, work, target_);
+        });
     }
 
     [[nodiscard]] bool has_no_points(const BoundEquation& equation) const {
@@ -101,14 +171,6 @@ class KeyedUpdates {
         return std::any_of(equation.indices.begin(), equation.indices.end(), is_empty) ||
                (equation.reduction && std::any_of(equation.reduction->indices.begin(),
                                                   equation.reduction->indices.end(), is_empty));
-    }
-
-    static std::optional<Assign> update_of(Reducer reducer) {
-        if (reducer == Reducer::sum) return Assign::add;
-        if (reducer == Reducer::prod) return Assign::mul;
-        if (reducer == Reducer::max) return Assign::max;
-        if (reducer == Reducer::min) return Assign::min;
-        return std::nullopt;
     }
 
     /// `t == key`, either way round, where the target has t as a subscript and the key is data.
@@ -150,10 +212,6 @@ class KeyedUpdates {
                 ++other;
         }
         return plain == 1 && other == 0;
-    }
-    static bool mentions(Expr e, IndexId index) {
-        const std::vector<IndexId> found = free_indices(e);
-        return std::find(found.begin(), found.end(), index) != found.end();
     }
 
     /// Whether what is summed may be evaluated at every point, whatever the condition says.
@@ -298,14 +356,18 @@ class KeyedUpdates {
 
     BoundProgram program_;
     Context& context_;
-    bool is_gpu_;
+    const Target& target_;
+    std::optional<KeyedWay> way_;
+    EquationMaker make_;
+    InverseIndices inverse_;
     std::map<TensorId, TensorId> latest_;  ///< the updated version of a tensor that was defined
 };
 
 }  // namespace
 
-BoundProgram with_keyed_updates(BoundProgram program, const Target& target) {
-    return KeyedUpdates(std::move(program), target.is_gpu()).run();
+BoundProgram with_keyed_updates(BoundProgram program, const Target& target,
+                                std::optional<KeyedWay> way) {
+    return KeyedUpdates(std::move(program), target, way).run();
 }
 
 }  // namespace ricci::codegen

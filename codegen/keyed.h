@@ -1,7 +1,10 @@
 // codegen/keyed.h – sums over the points of a key, computed from the points
 #pragma once
 
+#include <optional>
+
 #include "base/target.h"
+#include "codegen/keyed_way.h"
 #include "dsl/bound.h"
 
 namespace ricci::codegen {
@@ -10,14 +13,17 @@ namespace ricci::codegen {
 ///
 ///     for t, k:  dA[t,k] := sum[i | t == J[i]](dY[i,k])
 ///
-/// whose points are looked for by their key, written as an array of neutral values that each point
-/// updates where its key says, in the order of the points:
+/// whose points are looked for by their key, written so that each point is looked at once:
+/// on a CPU as an array of neutral values that each point updates where its key says, in the order
+/// of the points,
 ///
 ///     for t, k:  dA[t,k] := 0          for i, k in order:  dA[J[i],k] += dY[i,k]
 ///
-/// So the gradient of a gathered read costs what the read costs. On a GPU, where updates that may
-/// meet follow each other in one thread, only what is large is worth that. Makes new terms in the
-/// program's context; other equations stay as they are.
-[[nodiscard]] BoundProgram with_keyed_updates(BoundProgram program, const Target& target);
+/// on a GPU, where updates that may meet follow each other in one thread, with an inverse index
+/// (codegen/inverse_index.h); so are updates of the user's there. So the gradient of a gathered
+/// read costs what the read costs. Small ones stay as they are. `way`: instead of the cheapest.
+/// Makes new terms in the program's context.
+[[nodiscard]] BoundProgram with_keyed_updates(BoundProgram program, const Target& target,
+                                              std::optional<KeyedWay> way = std::nullopt);
 
 }  // namespace ricci::codegen

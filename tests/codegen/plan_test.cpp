@@ -164,15 +164,17 @@ TEST_CASE("checks that do not rely on each other are looked at once") {
     CHECK(second.checks[0].after < second.checks[1].after);
 }
 
-TEST_CASE("points are looked for by their key where that takes less than their turns") {
-    const auto steps = [](std::int64_t values, const Target& target) {
-        const Signature signature = {{"J", array({300}, DType::i64)}, {"X", array({300, 8})}};
+TEST_CASE("points are looked for, take their turns, or are sorted by key, as takes least") {
+    const auto steps = [](std::int64_t points, std::int64_t values, const Target& target) {
+        const Signature signature = {{"J", array({points}, DType::i64)},
+                                     {"X", array({points, 8})}};
         const std::string text =
             format("Y[t,k] := sum[i | t == i64(J[i])](X[i,k]) where t in 0:{}", values);
         return codegen::plan(bound(text, signature), target).steps.size();
     };
-    CHECK(steps(7, example_target(32)) == 1);
-    CHECK(steps(1000, example_target(32)) == 2);
-    CHECK(steps(1000, example_gpu_target()) == 1);
-    CHECK(steps(200'000, example_gpu_target()) == 2);
+    CHECK(steps(300, 7, example_target(32)) == 1);
+    CHECK(steps(300, 1000, example_target(32)) == 2);
+    CHECK(steps(300, 1000, example_gpu_target()) == 1);
+    CHECK(steps(30, 20'000'000, example_gpu_target()) == 2);
+    CHECK(steps(100'000, 50'000, example_gpu_target()) > 20);
 }

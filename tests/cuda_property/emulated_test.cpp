@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/text.h"
+#include "codegen/keyed.h"
 #include "codegen/plan.h"
 #include "tests/emulation/run_plan.h"
 #include "tests/property/sample.h"
@@ -31,7 +32,13 @@ class Sample {
         for (TensorId id : program.outputs) outputs.push_back(program.at(id).name);
         BoundProgram bound = ricci::bind(program, signature, outputs);
         // Every other one as if the device were small: arrays of a test then keep it busy.
-        codegen::Plan plan = codegen::plan(bound, emulated_target(seed % 2 == 0 ? 132 : 1));
+        const Target target = emulated_target(seed % 2 == 0 ? 132 : 1);
+        // Arrays of a test are too small for an inverse index to be the cheapest.
+        codegen::Plan plan =
+            seed % 3 == 0 ? codegen::plan(codegen::with_keyed_updates(
+                                              bound, target, codegen::KeyedWay::inverse_index),
+                                          target)
+                          : codegen::plan(bound, target);
         kernels_ += plan.nests.size();
         ++programs_;
         batch_.add(std::move(label), std::move(bound), signature, std::move(plan), seed);

@@ -1,0 +1,95 @@
+// codegen/equation_maker.cpp – equations over temporaries, added to a bound program
+#include "codegen/equation_maker.h"
+
+#include <utility>
+
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+IndexId EquationMaker::index(std::string name, std::int64_t extent) {
+    program_.indices.push_back({.name = std::move(name), .lower = 0, .upper = extent});
+    return IndexId{static_cast<std::uint32_t>(program_.indices.size() - 1)};
+}
+
+TensorId EquationMaker::array(std::string name, DType dtype, Shape shape) {
+    BoundTensor tensor;
+    tensor.name = std::move(name);
+    tensor.dtype = dtype;
+    tensor.strides = row_major_strides(shape);
+    tensor.shape = std::move(shape);
+    tensor.role = Role::temporary;
+    program_.tensors.push_back(std::move(tensor));
+    return TensorId{static_cast<std::uint32_t>(program_.tensors.size() - 1)};
+}
+
+DType EquationMaker::type_for(std::int64_t limit) noexcept {
+    return limit <= INT32_MAX ? DType::i32 : DType::i64;
+}
+
+Expr EquationMaker::operate(Op op, std::vector<Expr> args, DType dtype) {
+    return context().apply(op, std::move(args), dtype);
+}
+
+Expr EquationMaker::integer(std::int64_t value) { return context().literal(value, DType::i64); }
+Expr EquationMaker::value(IndexId id) { return context().intern(IndexValue{id}, DType::i64); }
+Expr EquationMaker::element(TensorId tensor, std::vector<Expr> at) {
+    const DType dtype = program_.at(tensor).dtype;
+    const Expr element = context().access(tensor, std::move(at), dtype);
+    return is_integer(dtype) && dtype != DType::i64 ? context().cast(element, DType::i64) : element;
+}
+
+Expr EquationMaker::add(Expr a, Expr b) { return operate(Op::add, {a, b}, DType::i64); }
+Expr EquationMaker::subtract(Expr a, Expr b) { return add(a, operate(Op::neg, {b}, DType::i64)); }
+Expr EquationMaker::times(Expr a, std::int64_t factor) {
+    return operate(Op::mul, {integer(factor), a}, DType::i64);
+}
+Expr EquationMaker::quotient(Expr a, std::int64_t divisor) {
+    return divisor == 1 ? a : operate(Op::floordiv, {a, integer(divisor)}, DType::i64);
+}
+Expr EquationMaker::remainder(Expr a, std::int64_t divisor) {
+    return divisor == 1 ? integer(0) : operate(Op::mod, {a, integer(divisor)}, DType::i64);
+}
+Expr EquationMaker::min(Expr a, Expr b) { return operate(Op::min, {a, b}, DType::i64); }
+Expr EquationMaker::max(Expr a, Expr b) { return operate(Op::max, {a, b}, DType::i64); }
+Expr EquationMaker::compare(Op op, Expr a, Expr b) { return operate(op, {a, b}, DType::boolean); }
+Expr EquationMaker::both(Expr a, Expr b) { return context().logical_and(a, b); }
+Expr EquationMaker::choose(Expr condition, Expr a, Expr b) {
+    return operate(Op::select, {condition, a, b}, a->dtype);
+}
+
+Expr EquationMaker::with(Expr e, const Numbers& numbers) {
+    if (!e) return e;
+    ExprMap<Expr> values;
+    for (const auto& [index, number] : numbers) values.emplace(value(IndexId{index}), number);
+    return substitute(context(), e, values);
+}
+
+void EquationMaker::define(TensorId target, std::vector<Expr> at, std::vector<IndexId> indices,
+                           Expr value, std::optional<Reduction> reduction) {
+    const DType dtype = reduction ? reduction->accumulator : program_.at(target).dtype;
+    BoundEquation equation;
+    equation.target = target;
+    equation.at = std::move(at);
+    equation.op = Assign::define;
+    equation.indices = std::move(indices);
+    equation.value = value->dtype == dtype ? value : context().cast(value, dtype);
+    equation.reduction = std::move(reduction);
+    program_.equations.push_back(std::move(equation));
+}
+
+void EquationMaker::define(TensorId target, const std::vector<IndexId>& indices, Expr value,
+                           std::optional<Reduction> reduction) {
+    std::vector<Expr> at;
+    for (const IndexId id : indices) at.push_back(this->value(id));
+    define(target, std::move(at), indices, value, std::move(reduction));
+}
+
+Reduction EquationMaker::sum(IndexId over, DType accumulator, Expr condition) {
+    return {.reducer = Reducer::sum,
+            .indices = {over},
+            .condition = condition,
+            .accumulator = accumulator};
+}
+
+}  // namespace ricci::codegen
