@@ -41,7 +41,7 @@ double microseconds(KeyedWay way, const KeyedWork& work, const Target& target) {
             const int levels = segment_levels(points);
             const double slots = work.points * (passes * pass_slots + 2 * look * work.row) +
                                  work.segments * work.row * levels * level_slots;
-            return kernel * (passes * (5 + sums) + 2 * levels) + slots / slots_a_microsecond;
+            return kernel * (passes * (5 + sums) + 3 * levels) + slots / slots_a_microsecond;
         }
     }
     return std::numeric_limits<double>::infinity();

@@ -1,8 +1,6 @@
 // codegen/segment_sums.cpp – values of points combined by the key of each, with an inverse index
 #include "codegen/segment_sums.h"
 
-#include <algorithm>
-
 namespace ricci::codegen {
 
 namespace {
@@ -13,13 +11,9 @@ constexpr std::int64_t few_blocks = 4 * fan;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Of the places [a,b) those outside of whole blocks: `count` of them from `a` on, with `gap`
-/// places left out after the first `head`.
-struct Edges {
-    Expr count;
-    Expr head;
-    Expr gap;
-};
+/// What is stored of every segment on a level: of its places those outside of whole blocks, `count`
+/// of them from `begin` on, with `gap` places left out after the first `head`.
+enum Edge : std::int8_t { begin, head, gap, count };
 
 class SegmentSums {
   public:
@@ -126,28 +120,22 @@ class SegmentSums {
         const std::vector<std::int64_t> lengths = level_lengths();
         std::optional<TensorId> level;
         std::optional<TensorId> total;
-        Expr begin = make_.element(inverse_.first, {segment()});
-        Expr end = make_.element(inverse_.first, {make_.add(segment(), make_.integer(1))});
+        std::optional<TensorId> edges;
         for (std::size_t l = 0; l < lengths.size(); ++l) {
             if (l == 1) level = blocks_of_points(lengths[1]);
             if (l > 1) level = blocks_of(*level, lengths[l - 1], lengths[l]);
             const bool is_top = l + 1 == lengths.size();
+            edges = store_edges(edges, is_top);
             const IndexId e = make_.index("e", is_top ? lengths[l] : 2 * (fan - 1));
-            Expr place = make_.add(begin, make_.value(e));
-            Expr count = make_.subtract(end, begin);
-            if (!is_top) {
-                const Edges edges = edges_of(begin, end);
-                count = edges.count;
+            const auto edge = [&](Edge which) { return edge_of(*edges, segment(), which); };
+            Expr place = make_.add(edge(begin), make_.value(e));
+            if (!is_top)
                 place =
-                    make_.add(place, make_.choose(make_.compare(Op::ge, make_.value(e), edges.head),
-                                                  edges.gap, make_.integer(0)));
-            }
-            add_level(total, shape, e, make_.compare(Op::lt, make_.value(e), count),
+                    make_.add(place, make_.choose(make_.compare(Op::ge, make_.value(e), edge(head)),
+                                                  edge(gap), make_.integer(0)));
+            add_level(total, shape, e, make_.compare(Op::lt, make_.value(e), edge(count)),
                       level ? element_of(*level, make_.min(place, make_.integer(lengths[l] - 1)))
                             : value_at(place));
-            const Expr next = make_.quotient(make_.add(begin, make_.integer(fan - 1)), fan);
-            end = make_.max(make_.quotient(end, fan), next);
-            begin = next;
         }
         return *total;
     }
@@ -158,15 +146,46 @@ class SegmentSums {
         return lengths;
     }
 
-    Edges edges_of(Expr begin, Expr end) {
-        const Expr first_block =
-            make_.times(make_.quotient(make_.add(begin, make_.integer(fan - 1)), fan), fan);
-        const Expr head_end = make_.min(first_block, end);
-        const Expr tail = make_.max(head_end, make_.times(make_.quotient(end, fan), fan));
-        const Expr head = make_.subtract(head_end, begin);
-        return {.count = make_.add(head, make_.subtract(end, tail)),
-                .head = head,
-                .gap = make_.subtract(tail, head_end)};
+    Expr edge_of(TensorId edges, Expr segment, Edge which) {
+        return make_.element(edges, {segment, make_.integer(which)});
+    }
+
+    /// From those of the level below.
+    TensorId store_edges(std::optional<TensorId> below, bool is_top) {
+        const DType number = EquationMaker::type_for(inverse_.points);
+        const TensorId edges = make_.array(keyed_.name + "_edges", number, {inverse_.segments, 4});
+        const IndexId g = make_.index("g", inverse_.segments);
+        const IndexId w = make_.index("w", 4);
+        const Expr own = make_.value(g);
+        Expr a = make_.element(inverse_.first, {own});
+        Expr b = make_.element(inverse_.first, {make_.add(own, make_.integer(1))});
+        if (below) {
+            const Expr from = edge_of(*below, own, begin);
+            const Expr to =
+                make_.add(from, make_.add(edge_of(*below, own, count), edge_of(*below, own, gap)));
+            a = blocks_from(from);
+            b = make_.max(make_.quotient(to, fan), a);
+        }
+        Expr left_out = make_.integer(0);
+        Expr before = make_.subtract(b, a);
+        if (!is_top) {
+            const Expr head_end = make_.min(make_.times(blocks_from(a), fan), b);
+            const Expr tail = make_.max(head_end, make_.times(make_.quotient(b, fan), fan));
+            before = make_.subtract(head_end, a);
+            left_out = make_.subtract(tail, head_end);
+        }
+        const Expr outside = make_.subtract(make_.subtract(b, a), left_out);
+        const auto choose = [&](Edge which, Expr value, Expr otherwise) {
+            return make_.choose(make_.compare(Op::eq, make_.value(w), make_.integer(which)), value,
+                                otherwise);
+        };
+        make_.define(edges, {g, w},
+                     choose(begin, a, choose(head, before, choose(gap, left_out, outside))));
+        return edges;
+    }
+    /// The first block that begins at the place or after it.
+    Expr blocks_from(Expr place) {
+        return make_.quotient(make_.add(place, make_.integer(fan - 1)), fan);
     }
 
     Expr element_of(TensorId level, Expr place) {
