@@ -5,6 +5,7 @@
 #include "base/shape.h"
 #include "base/text.h"
 #include "dsl/convert.h"
+#include "dsl/scalar_function.h"
 
 namespace ricci {
 
@@ -128,6 +129,8 @@ void Converter::unknown_function(const ast::Call& c) const {
     std::vector<std::string> names;
     for (const OpInfo& row : all_ops())
         if (row.is_function) names.emplace_back(row.name);
+    for (const ScalarFunction* function : registered_functions())
+        names.push_back(function->name);
     const std::string near = nearest(c.name, names);
     const std::size_t begin = c.args.empty() ? 0 : c.args.front().value->span.begin;
     const std::size_t end = c.args.empty() ? 0 : c.args.back().value->span.end;

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 
+#include "dsl/scalar_function.h"
+
 namespace ricci {
 namespace {
 
@@ -99,6 +101,7 @@ constexpr bool is_in_order() {
     return std::size(table) == std::size_t(Op::angle) + 1;
 }
 static_assert(is_in_order(), "row n of the table is operation n");
+static_assert(std::size(table) <= first_registered);
 
 constexpr std::array<std::string_view, 12> reducer_names = {
     "sum", "prod",  "max",    "min",    "mean",      "any",
@@ -111,12 +114,14 @@ static_assert(assign_names.size() == std::size_t(Assign::min) + 1);
 
 }  // namespace
 
-const OpInfo& info(Op op) noexcept { return table[std::size_t(op)]; }
+const OpInfo& info(Op op) noexcept {
+    return is_registered(op) ? registered_info(op) : table[std::size_t(op)];
+}
 
 const OpInfo* find_function(std::string_view name) noexcept {
     const auto* row = std::ranges::find_if(
         table, [&](const OpInfo& each) { return each.is_function && each.name == name; });
-    return row == std::end(table) ? nullptr : row;
+    return row == std::end(table) ? find_registered(name) : row;
 }
 
 std::span<const OpInfo> all_ops() noexcept { return table; }

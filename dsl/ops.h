@@ -84,6 +84,13 @@ enum class Op : std::uint8_t {
     angle,
 };
 
+/// Numbers from here on are functions that a user registered (dsl/scalar_function.h).
+inline constexpr std::size_t first_registered = 128;
+inline constexpr std::size_t max_registered = 127;
+[[nodiscard]] constexpr bool is_registered(Op op) noexcept {
+    return std::size_t(op) >= first_registered;
+}
+
 /// How the result type follows from the promoted operand type.
 enum class TypeRule : std::uint8_t {
     promoted,   ///< the promoted type of the operands
@@ -119,8 +126,9 @@ struct OpInfo {
 };
 
 [[nodiscard]] const OpInfo& info(Op op) noexcept;
-/// The row of the function of that name, or nothing.
+/// The row of the function of that name, registered ones included, or nothing.
 [[nodiscard]] const OpInfo* find_function(std::string_view name) noexcept;
+/// The language's own.
 [[nodiscard]] std::span<const OpInfo> all_ops() noexcept;
 /// The names by which a call may give the operands of a function, in order; none for most.
 [[nodiscard]] std::span<const std::string_view> parameters(Op op) noexcept;

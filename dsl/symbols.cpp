@@ -18,6 +18,7 @@ Symbols::Symbols(Program& program, const ast::Program& tree) : program_(program)
         const auto* def = std::get_if<ast::Def>(&item);
         if (!def) continue;
         if (find_function(def->name) || outside_from_name(def->name) ||
+            dtype_from_name(def->name) || def->name == "size" ||
             !defs_.emplace(def->name, def).second)
             throw Error({.kind = ErrorKind::name,
                          .message = format("the function `{}` exists already", def->name),

@@ -54,7 +54,10 @@ class ActiveNodes {
     Diagnosis diagnosis{
         .kind = ErrorKind::gradient,
         .message =
-            format("the derivative of `{}` is not a function of the language", info(apply.op).name),
+            is_registered(apply.op)
+                ? format("`{}` was registered without derivatives", info(apply.op).name)
+                : format("the derivative of `{}` is not a function of the language",
+                         info(apply.op).name),
         .source = program.source,
         .hint = "ask only for gradients of arguments that do not pass through it"};
     if (!span.is_empty()) diagnosis.labels.push_back({.span = span, .text = ""});

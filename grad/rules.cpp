@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "dsl/scalar_function.h"
 #include "dsl/walk.h"
 #include "grad/formula.h"
 
@@ -317,9 +318,17 @@ Cotangent where(Context& context, Expr condition, const Cotangent& d) {
     return {.guard = context.logical_and(d.guard, condition), .value = d.value};
 }
 
-Dependence dependence(Op op) noexcept { return table[std::size_t(op)].dependence; }
+Dependence dependence(Op op) noexcept {
+    if (const ScalarFunction* function = registered(op))
+        return function->derivatives.empty() ? unknown : smooth;
+    return table[std::size_t(op)].dependence;
+}
 
 Cotangent pull_back(Context& context, const Step& step, std::size_t operand) {
+    if (const ScalarFunction* function = registered(step.apply.op)) {
+        const Expr slope = derivative(context, *function, operand, step.apply.args);
+        return {.guard = step.d.guard, .value = context.mul(step.d.value, slope)};
+    }
     const Rule& rule = table[std::size_t(step.apply.op)];
     RICCI_ASSERT(rule.pull != nullptr, "only smooth operations are pulled back through");
     const Pulled pulled = rule.pull({.context = context, .step = step, .operand = operand});

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "dsl/builder.h"
+#include "dsl/scalar_function.h"
 #include "runtime/array.h"
 #include "runtime/compare.h"
 #include "runtime/einsum.h"

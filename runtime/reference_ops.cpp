@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "dsl/scalar_function.h"
 #include "runtime/element.h"
 
 namespace ricci::runtime {
@@ -59,6 +60,8 @@ double real_value(Op op, std::span<const Scalar> args) {
     const double x = args[0].real;
     const double y = args.size() > 1 ? args[1].real : 0;
     const double z = args.size() > 2 ? args[2].real : 0;
+    if (const ScalarFunction* function = registered(op))
+        return call(*function, std::array{x, y, z});
     switch (op) {
         case Op::neg:         return -x;
         case Op::div:         return x / y;
@@ -367,7 +370,7 @@ double rounding_bound(Op op, DType type, std::span<const Scalar> args, const Sca
     // Near their roots these have an absolute accuracy.
     const bool has_roots = op == Op::sin || op == Op::cos || op == Op::tan || op == Op::log ||
                            op == Op::log2 || op == Op::log10 || op == Op::lgamma ||
-                           op == Op::digamma || op == Op::gelu;
+                           op == Op::digamma || op == Op::gelu || is_registered(op);
     return 16 * unit * (size + (has_roots ? 0.25 : 0)) + tiny;
 }
 

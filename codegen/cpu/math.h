@@ -5,8 +5,10 @@
 // (tests/codegen_cpu/math_test.cpp holds them to it).
 #pragma once
 
+#include <span>
+
 #include "codegen/cpu/wide.h"
-#include "dsl/ops.h"
+#include "dsl/scalar_function.h"
 
 namespace ricci::codegen::cpu {
 
@@ -51,5 +53,7 @@ Wide softplus(Wide x);
 
 /// The function of every lane by a call of its symbol in runtime_symbols().
 Wide library_call(Op op, Wide x);
+/// A function that a user registered, lane by lane, of f32 or f64.
+Wide registered_call(const ScalarFunction& function, std::span<const Wide> args);
 
 }  // namespace ricci::codegen::cpu

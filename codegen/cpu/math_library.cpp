@@ -37,6 +37,29 @@ Wide library_call(Op op, Wide x) {
     return {ir, ir.CreateLoad(x.type(), lanes)};
 }
 
+Wide registered_call(const ScalarFunction& function, std::span<const Wide> args) {
+    auto& ir = args[0].ir();
+    llvm::Module& module = *ir.GetInsertBlock()->getModule();
+    const std::vector<llvm::Type*> types(args.size(), ir.getDoubleTy());
+    llvm::FunctionCallee callee = module.getOrInsertFunction(
+        registered_symbol(function), llvm::FunctionType::get(ir.getDoubleTy(), types, false));
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotThrow();
+    const unsigned lanes = args[0].lanes();
+    const auto called = [&](auto operand) {
+        std::vector<llvm::Value*> values;
+        for (const Wide& arg : args) values.push_back(ir.CreateFPCast(operand(arg), types[0]));
+        return ir.CreateFPCast(ir.CreateCall(callee, values), args[0].type()->getScalarType());
+    };
+    if (lanes == 0) return {ir, called([](const Wide& arg) { return arg.value(); })};
+    llvm::Value* result = llvm::PoisonValue::get(args[0].type());
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+        llvm::Value* value =
+            called([&](const Wide& arg) { return ir.CreateExtractElement(arg.value(), lane); });
+        result = ir.CreateInsertElement(result, value, lane);
+    }
+    return {ir, result};
+}
+
 Wide library_where(Wide condition, Op op, Wide x, Wide otherwise) {
     auto& ir = x.ir();
     llvm::Function* function = ir.GetInsertBlock()->getParent();

@@ -51,6 +51,10 @@ class Linker {
                 llvm::orc::ExecutorAddr::fromPtr(address),
                 llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
         }
+        for (const ScalarFunction* function : registered_functions())
+            known[session_.intern(registered_symbol(*function))] = {
+                llvm::orc::ExecutorAddr::fromPtr(address(*function)),
+                llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
         check(library.define(llvm::orc::absoluteSymbols(std::move(known))), "cannot load kernels");
         const llvm::StringRef bytes(reinterpret_cast<const char*>(image.bytes.data()),
                                     image.bytes.size());

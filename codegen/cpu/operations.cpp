@@ -255,11 +255,13 @@ const Row rows[] = {
 }  // namespace
 
 bool is_long(Op op, DType dtype) {
+    if (is_registered(op)) return true;
     const auto* const row = std::ranges::find(rows, op, &Row::op);
     return row != std::end(rows) && row->is_long && is_floating(dtype);
 }
 
 Wide operation(Op op, DType dtype, std::span<const Wide> args) {
+    if (const ScalarFunction* function = registered(op)) return registered_call(*function, args);
     const auto* const row = std::ranges::find(rows, op, &Row::op);
     auto* const emit = row == std::end(rows) ? nullptr
                        : is_floating(dtype)  ? row->floating

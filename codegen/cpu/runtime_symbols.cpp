@@ -114,4 +114,8 @@ std::string library_symbol(Op op, bool is_double) {
     return format("ricci_{}_{}", info(op).name, is_double ? "f64" : "f32");
 }
 
+std::string registered_symbol(const ScalarFunction& function) {
+    return format("ricci_function_{}", function.name);
+}
+
 }  // namespace ricci::codegen::cpu

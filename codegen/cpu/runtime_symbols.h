@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "dsl/ops.h"
+#include "dsl/scalar_function.h"
 
 namespace ricci::codegen::cpu {
 
@@ -22,5 +22,8 @@ struct RuntimeSymbol {
 
 /// The name of the function of an operation on f32 or f64.
 [[nodiscard]] std::string library_symbol(Op op, bool is_double);
+
+/// The name of a registered function, of doubles.
+[[nodiscard]] std::string registered_symbol(const ScalarFunction& function);
 
 }  // namespace ricci::codegen::cpu
