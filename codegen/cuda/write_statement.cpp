@@ -1,5 +1,6 @@
 // codegen/cuda/write_statement.cpp – kernels, loops, guards and stores as text
 #include <algorithm>
+#include <cctype>
 
 #include "base/error.h"
 #include "base/match.h"
@@ -66,6 +67,18 @@ bool is_plain(std::string_view statement) {
         [&](std::string_view begin) { return statement.starts_with(begin); });
 }
 
+bool is_name(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// Whether the identifier stands in the text.
+bool names(std::string_view text, std::string_view name) {
+    for (std::size_t at = text.find(name); at < text.size(); at = text.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        if ((at == 0 || !is_name(text[at - 1])) && (end == text.size() || !is_name(text[end])))
+            return true;
+    }
+    return false;
+}
+
 std::string described(const Nest& nest, const LaunchShape& shape) {
     std::string text = format("// {}: {} of {} threads", nest.name,
                               plural(std::size_t(shape.blocks), "block"), shape.threads);
@@ -108,15 +121,21 @@ std::string NestWriter::function() {
     const auto& task = std::get<Loop>(nest_.body.at(0).node);
     RICCI_ASSERT(task.bind == Bind::parallel && task.upper.at(0).form == codegen::form(1),
                  format("nest `{}` is not one task", nest_.name));
-    const std::vector<std::string> arguments = parameters([](const Buffer& buffer) {
+    std::vector<std::string> arguments = parameters([](const Buffer& buffer) {
         return format("{}{}* ", buffer.is_written ? "" : "const ", type_name(buffer.dtype));
     });
     for (std::size_t b = 0; b < nest_.buffers.size(); ++b)
         if (nest_.buffers[b].space == Space::registers && nest_.buffers[b].elements == 1)
             scalars_.insert(BufferId(b));
     vars_.at(std::size_t(task.var)).constant = 0;
-    signature(format("void {}(", symbol_), arguments, [&] { body(task.body); });
-    return std::move(text_);
+    ++depth_;
+    body(task.body);
+    // Where a term does not depend on what it reads, as `imag` of a real number, nothing is read.
+    for (std::string& argument : arguments) {
+        const std::size_t name = argument.rfind(' ') + 1;
+        if (!names(text_, argument.substr(name))) argument.resize(name - 1);
+    }
+    return format("void {}({}) {{\n{}}}\n", symbol_, join(arguments, ", "), text_);
 }
 
 /// Names the buffers; the parameters are the arguments among them.

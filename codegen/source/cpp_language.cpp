@@ -166,7 +166,7 @@ std::string spelled(std::string text, bool is_definition) {
     return respelled(text, [&](std::string_view name, std::string_view behind) {
         if (const Spelling* row = find(spellings, name)) return std::string(row->in_cpp);
         const bool is_call = behind.starts_with('(');
-        if (const Spelling* row = find(real_spellings, name); row && is_call)
+        if (const Spelling* row = find(real_spellings, name); row && is_call && !is_definition)
             return std::string(row->in_cpp);
         const bool is_std = is_definition && is_call &&
                             std::ranges::find(functions_of_std, name) != std::end(functions_of_std);
@@ -195,7 +195,7 @@ CppText in_cpp(std::string_view functions) {
     CppText result;
     result.functions = spelled(std::string(functions), false);
     for (const Definition& definition : needed(all, result.functions))
-        result.definitions += definition.text;
+        result.definitions += '\n' + definition.text;
     return result;
 }
 

@@ -1,9 +1,12 @@
 // codegen/source/emit_cpp.cpp – bound programs as one C++ file
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "base/text.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nest_writer.h"
+#include "codegen/nest_walk.h"
 #include "codegen/source/cpp_language.h"
 #include "codegen/source/entry.h"
 
@@ -11,26 +14,59 @@ namespace ricci::codegen::source {
 
 namespace {
 
+/// Puts what is written behind what is read alone.
+void results_last(Nest& nest, Step& step) {
+    std::vector<std::size_t> order(nest.buffers.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::size_t b) {
+        return b < step.buffers.size() ? std::pair(int(nest.buffers[b].is_written), step.buffers[b])
+                                       : std::pair(2, b);
+    });
+    std::vector<BufferId> renamed(order.size());
+    std::vector<Buffer> buffers;
+    std::vector<std::size_t> places;
+    for (std::size_t n = 0; n < order.size(); ++n) {
+        renamed[order[n]] = BufferId(n);
+        buffers.push_back(nest.buffers[order[n]]);
+        if (n < step.buffers.size()) places.push_back(step.buffers[order[n]]);
+    }
+    rename_buffers(nest.body, renamed);
+    nest.buffers = std::move(buffers);
+    step.buffers = std::move(places);
+}
+
+/// The kernels of a file: one function for those that are equal.
+class Functions {
+  public:
+    /// The name of the nest's function.
+    std::string add(const Nest& nest) {
+        std::string& name = names_[cuda::emit_function(nest, "")];
+        if (name.empty()) {
+            name = function_name(nest, names_.size());
+            text_ += '\n' + cuda::emit_function(nest, name);
+        }
+        return name;
+    }
+
+    /// In the prelude's names.
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+  private:
+    std::map<std::string, std::string> names_;  ///< by the text without a name
+    std::string text_;
+};
+
 /// One entry point of the file.
 class CppEntry {
   public:
-    /// `first` is the number of the plan's first nest in the file.
-    CppEntry(const SourceProgram& program, std::size_t first)
+    CppEntry(const SourceProgram& program, Functions& functions)
         : program_(program),
           plan_(codegen::plan(program.bound, plain_target())),
           entry_(make_entry(program, plan_)) {
-        for (std::size_t n = 0; n < plan_.nests.size(); ++n)
-            functions_.push_back(function_name(plan_.nests[n], first + n));
-    }
-
-    [[nodiscard]] std::size_t nest_count() const { return plan_.nests.size(); }
-
-    /// The functions of the kernels, in the prelude's names.
-    [[nodiscard]] std::string kernels() const {
-        std::string text;
-        for (std::size_t n = 0; n < plan_.nests.size(); ++n)
-            text += '\n' + cuda::emit_function(plan_.nests[n], functions_[n]);
-        return text;
+        for (Step& step : plan_.steps) {
+            results_last(plan_.nests[step.nest], step);
+            functions_.push_back(functions.add(plan_.nests[step.nest]));
+        }
     }
 
     [[nodiscard]] std::string text() {
@@ -48,17 +84,19 @@ class CppEntry {
             else if (!parameter.is_used)
                 line(format("(void){};", parameter.name));
         declare_temporaries();
-        stage();
+        declare_copies();
+        check_memory();
+        copy_in();
         auto check = plan_.checks.begin();
         for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-            call(plan_.steps[s]);
+            call(functions_[s], plan_.steps[s]);
             for (; check != plan_.checks.end() && check->after == s; ++check)
                 line(format("if ({} < 0) return \"{}\";", entry_.buffers[check->buffer].name,
                             message(program_.bound, program_.bound.checks[check->check])));
         }
         commit();
         line("return nullptr;");
-        return text_ + "}\n";
+        return wrapped(text_ + "}\n");
     }
 
   private:
@@ -84,18 +122,24 @@ class CppEntry {
         const std::string type = element_type(dtype);
         line(format("const std::unique_ptr<{}[]> {}(new (std::nothrow) {}[{}]);", type, name, type,
                     elements));
-        line(format("if (!{}) return \"device: no memory\";", name));
+        allocated_.push_back(name);
     }
-    /// Copies of arguments that may not be written yet.
-    void stage() {
+    void check_memory() {
+        if (!allocated_.empty())
+            line(format("if (!{}) return \"device: no memory\";", join(allocated_, " || !")));
+    }
+    /// Of arguments that may not be written yet.
+    void declare_copies() {
         for (Parameter& parameter : entry_.parameters) {
             if (!parameter.is_staged) continue;
-            const std::string name = entry_.names.take(parameter.name + "_new");
-            allocate(name, dtype(parameter), elements(parameter));
-            line(format("std::copy_n({}, {}, {}.get());", pointer(parameter), elements(parameter),
-                        name));
-            staged_.emplace_back(&parameter, name);
+            staged_.emplace_back(&parameter, entry_.names.take(parameter.name + "_new"));
+            allocate(staged_.back().second, dtype(parameter), elements(parameter));
         }
+    }
+    void copy_in() {
+        for (const auto& [parameter, name] : staged_)
+            line(format("std::copy_n({}, {}, {}.get());", pointer(*parameter), elements(*parameter),
+                        name));
     }
     void commit() {
         for (const auto& [parameter, name] : staged_)
@@ -125,16 +169,17 @@ class CppEntry {
             if (staged == &parameter) return format("{}.get()", name);
         return pointer(parameter);
     }
-    void call(const Step& step) {
+    void call(const std::string& function, const Step& step) {
         std::vector<std::string> arguments;
         for (const std::size_t buffer : step.buffers) arguments.push_back(pointer(buffer));
-        line(format("{}({});", functions_[step.nest], join(arguments, ", ")));
+        line(format("{}({});", function, join(arguments, ", ")));
     }
 
     const SourceProgram& program_;
     Plan plan_;
     Entry entry_;
-    std::vector<std::string> functions_;
+    std::vector<std::string> functions_;  ///< of the steps
+    std::vector<std::string> allocated_;
     std::vector<std::pair<const Parameter*, std::string>> staged_;
     std::string text_;
 };
@@ -150,20 +195,14 @@ constexpr std::string_view head =
 }  // namespace
 
 std::string emit_cpp(std::span<const SourceProgram> programs) {
-    std::string kernels;
+    Functions functions;
     std::string entries;
-    std::size_t count = 0;
-    for (const SourceProgram& program : programs) {
-        CppEntry entry(program, count + 1);
-        kernels += entry.kernels();
-        entries += entry.text();
-        count += entry.nest_count();
-    }
-    const CppText text = in_cpp(kernels);
+    for (const SourceProgram& program : programs) entries += CppEntry(program, functions).text();
+    const CppText text = in_cpp(functions.text());
     std::string body;
-    if (count != 0)
-        body = format("\nnamespace {{\n{}{}{}\n}}  // namespace\n",
-                      text.definitions.empty() ? "" : "\n", text.definitions, text.functions);
+    if (!text.functions.empty())
+        body = format("\nnamespace {{\n{}{}\n}}  // namespace\n", text.definitions,
+                      wrapped(text.functions));
     body += entries;
     const std::string headers = cpp_headers(body);
     return format("{}{}{}{}", head, headers.empty() ? "" : "\n", headers, body);

@@ -12,7 +12,7 @@ namespace ricci::codegen::source {
 
 namespace {
 
-constexpr std::size_t widest_line = 100;
+constexpr std::string_view imaginary_suffix = ".im";  // of the names that dsl/split_complex makes
 
 Parameter* find(std::vector<Parameter>& parameters, TensorId tensor) {
     const auto found = std::ranges::find(parameters, tensor, &Parameter::tensor);
@@ -126,9 +126,16 @@ std::string description(const SourceProgram& program, const Entry& entry) {
     std::size_t widest = 0;
     for (const Parameter& parameter : entry.parameters)
         widest = std::max(widest, parameter.name.size());
+    const auto has_imaginary = [&](const std::string& name) {
+        return std::ranges::any_of(entry.parameters, [&](const Parameter& other) {
+            return program.bound.at(other.tensor).name == name + std::string(imaginary_suffix);
+        });
+    };
     for (const Parameter& parameter : entry.parameters) {
         const BoundTensor& tensor = program.bound.at(parameter.tensor);
         std::string note(use_text(parameter.use));
+        if (tensor.name.ends_with(imaginary_suffix)) note += ", imaginary parts";
+        if (has_imaginary(tensor.name)) note += ", real parts";
         if (parameter.fixed)
             note += format(", {}", *parameter.fixed);
         else if (!parameter.is_used)
@@ -153,9 +160,7 @@ std::string message(const BoundProgram& program, const BoundCheck& check) {
 }
 
 std::string signature(std::string_view head, const std::vector<std::string>& parameters) {
-    const std::string line = format("{}({}) {{", head, join(parameters, ", "));
-    if (line.size() <= widest_line) return line + '\n';
-    return format("{}(\n    {}) {{\n", head, join(parameters, ",\n    "));
+    return format("{}({}) {{\n", head, join(parameters, ", "));
 }
 
 }  // namespace ricci::codegen::source

@@ -47,7 +47,10 @@ struct Entry {
 /// What a failed check of the program says.
 [[nodiscard]] std::string message(const BoundProgram& program, const BoundCheck& check);
 
-/// `head(a, b) {`, on several lines where one is too short.
+/// The text with lines of at most 100 columns, where words and brackets allow it.
+[[nodiscard]] std::string wrapped(std::string_view text);
+
+/// `head(a, b) {`.
 [[nodiscard]] std::string signature(std::string_view head,
                                     const std::vector<std::string>& parameters);
 
