@@ -94,6 +94,10 @@ class Sources {
 
 int run(const Options& options) {
     const Sources sources(options);
+    if (options.target != "cpp")
+        throw Error({.kind = ErrorKind::device,
+                     .message = format("emitting {} is not supported yet", options.target),
+                     .hint = "ricci explain --stage cuda,llvm shows the kernels"});
     const std::string text = codegen::source::emit_cpp(sources.programs());
     runtime::StagedFile file(options.output);
     file.write(std::as_bytes(std::span(text)));
@@ -119,7 +123,7 @@ void add_emit(CLI::App& app, Command& chosen) {
         R"help(The code is for the shapes and types given. Every program becomes a function
 `ricci_Y`, named by its result, of pointers to row-major arrays.
 Examples:
-  ricci emit "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=2x3 X=4x3 b=2:f32 --wrt W,b --target cpp -o linear.cpp
+  ricci emit "Y[n,o] := W[o,k]*X[n,k]" W=2x3 X=4x3 --wrt W,X --target cpp -o linear.cpp
   ricci emit "S[i] := exp(x[i]) / sum[k](exp(x[k]))" x=1000:f32 --target cuda -o softmax.cu
   ricci emit "C[i,j] := A[i,k]*B[k,j]" A=64x64 B=64x64 --target llvm -o product.ll)help");
     command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
