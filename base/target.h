@@ -26,6 +26,8 @@ struct Target {
     std::int64_t l1_bytes = 32 << 10;
     std::int64_t l2_bytes = 1 << 20;
     GpuTarget gpu = {};  ///< with a compute capability: code is for this GPU
+    /// Loops one after the other, without lanes, tiles and tasks: code for people to read.
+    bool is_plain = false;
 
     [[nodiscard]] bool is_gpu() const noexcept { return gpu.compute_capability != 0; }
     bool operator==(const Target&) const = default;

@@ -22,6 +22,10 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         gpu::lower(std::move(kernel), builder);
         return;
     }
+    if (builder.target().is_plain) {
+        lower_serial(std::move(kernel), builder);
+        return;
+    }
     if (std::vector<Kernel> parts = split_cases(kernel); !parts.empty()) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;

@@ -34,6 +34,9 @@ void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& buil
 [[nodiscard]] bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise,
                                      PlanBuilder& builder, Splitting splitting);
 
+/// Serial loops over the axes, one task: for people to read.
+void lower_serial(Kernel kernel, PlanBuilder& builder);
+
 /// Chooses the strategy for a kernel and lowers it.
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);
 

@@ -11,6 +11,7 @@ std::string_view name(Strategy strategy) noexcept {
         case Strategy::row_reduction:     return "row reduction";
         case Strategy::strided_reduction: return "strided reduction";
         case Strategy::pointwise:         return "pointwise";
+        case Strategy::serial:            return "serial";
     }
     return {};
 }

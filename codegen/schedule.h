@@ -9,7 +9,13 @@
 namespace ricci::codegen {
 
 /// The strategies of docs/architecture.md, each with its own measured goal.
-enum class Strategy : std::uint8_t { contraction, row_reduction, strided_reduction, pointwise };
+enum class Strategy : std::uint8_t {
+    contraction,
+    row_reduction,
+    strided_reduction,
+    pointwise,
+    serial
+};
 [[nodiscard]] std::string_view name(Strategy strategy) noexcept;
 
 /// One decision, as `verb subject numbers`: `tile n 32`, `vector j 16`, `pack B 32`, `split k 512`.

@@ -19,6 +19,10 @@ std::string emit_kernels(std::span<const Nest> nests, std::size_t first) {
     return text;
 }
 
+std::string emit_function(const Nest& nest, std::string symbol) {
+    return NestWriter(nest, std::move(symbol)).function();
+}
+
 std::string emit_text(std::span<const Nest> nests, std::size_t first) {
     return format("{}\n{}", prelude(), emit_kernels(nests, first));
 }

@@ -35,6 +35,10 @@ namespace ricci::codegen::cuda {
 /// argument buffers, in order. `first` is the number of the first nest in its plan.
 [[nodiscard]] std::string emit_kernels(std::span<const Nest> nests, std::size_t first = 0);
 
+/// A nest of one task as a function of pointers to its argument buffers, in order, without the
+/// prelude: C++ that needs no more of it than types and operations.
+[[nodiscard]] std::string emit_function(const Nest& nest, std::string symbol);
+
 /// What the kernels are compiled with: CUDA C++ without headers, for NVRTC.
 [[nodiscard]] std::string_view prelude();
 /// The part of the prelude that is plain C++17 on top of the rest of it: every preludes' operations

@@ -59,6 +59,9 @@ class NestWriter {
 
     /// The kernel's text.
     [[nodiscard]] std::string kernel();
+    /// The text of a nest of one task as a function of pointers, in plain C++: accumulators are
+    /// local variables.
+    [[nodiscard]] std::string function();
 
   private:
     struct Variable {
@@ -108,6 +111,10 @@ class NestWriter {
     // write_statement.cpp
     void line(std::string_view text);
     void block(std::string_view head, const std::function<void()>& inside);
+    [[nodiscard]] std::vector<std::string> parameters(
+        const std::function<std::string(const Buffer& buffer)>& type);
+    void signature(std::string head, const std::vector<std::string>& parameters,
+                   const std::function<void()>& inside);
     void declare_buffers();
     void body(const Body& body);
     void statement(const Stmt& stmt);
@@ -176,6 +183,8 @@ class NestWriter {
     Ranges ranges_;
     Names names_;
     std::vector<std::string> buffers_;
+    std::set<BufferId> scalars_;   ///< local variables
+    std::set<BufferId> declared_;  ///< of these: where the text is in their scope
     std::vector<Variable> vars_;
     std::unordered_map<std::uint32_t, Text> lets_;
     std::uint32_t next_let_ = 0;

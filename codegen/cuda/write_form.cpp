@@ -114,6 +114,7 @@ std::string NestWriter::index(const Address& at, std::int64_t offset) {
 }
 
 std::string NestWriter::element(BufferId buffer, const Address& at) {
+    if (scalars_.contains(buffer)) return buffers_.at(std::size_t(buffer));
     return format("{}[{}]", buffers_.at(std::size_t(buffer)), index(at));
 }
 

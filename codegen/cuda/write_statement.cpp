@@ -1,5 +1,6 @@
 // codegen/cuda/write_statement.cpp – kernels, loops, guards and stores as text
 #include <algorithm>
+#include <cctype>
 
 #include "base/error.h"
 #include "base/match.h"
@@ -66,6 +67,18 @@ bool is_plain(std::string_view statement) {
         [&](std::string_view begin) { return statement.starts_with(begin); });
 }
 
+bool is_name(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// Whether the identifier stands in the text.
+bool names(std::string_view text, std::string_view name) {
+    for (std::size_t at = text.find(name); at < text.size(); at = text.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        if ((at == 0 || !is_name(text[at - 1])) && (end == text.size() || !is_name(text[end])))
+            return true;
+    }
+    return false;
+}
+
 std::string described(const Nest& nest, const LaunchShape& shape) {
     std::string text = format("// {}: {} of {} threads", nest.name,
                               plural(std::size_t(shape.blocks), "block"), shape.threads);
@@ -86,21 +99,13 @@ NestWriter::NestWriter(Nest nest, std::string symbol)
 std::string NestWriter::kernel() {
     RICCI_ASSERT(is_gpu(nest_), format("nest `{}` is not one block loop", nest_.name));
     const LaunchShape shape = launch_shape(nest_);
-    std::vector<std::string> parameters;
-    for (const Buffer& buffer : nest_.buffers) {
-        buffers_.push_back(names_.take(buffer.name));
-        if (buffer.space == Space::argument)
-            parameters.push_back(format("RC_{}({}) {}", buffer.is_written ? "OUT" : "IN",
-                                        type_name(buffer.dtype), buffers_.back()));
-    }
+    const std::vector<std::string> arguments = parameters([](const Buffer& buffer) {
+        return format("RC_{}({}) ", buffer.is_written ? "OUT" : "IN", type_name(buffer.dtype));
+    });
     line(described(nest_, shape));
     const std::string at_once =
         nest_.blocks_at_once > 1 ? format(", {}", nest_.blocks_at_once) : "";
-    std::string head = format("RC_KERNEL({}{}) {}(", shape.threads, at_once, symbol_);
-    const std::string separator =
-        head.size() + join(parameters, ", ").size() + 3 > widest_line ? ",\n    " : ", ";
-    if (separator != ", ") head += "\n    ";
-    block(head + join(parameters, separator) + ")", [&] {
+    signature(format("RC_KERNEL({}{}) {}(", shape.threads, at_once, symbol_), arguments, [&] {
         declare_buffers();
         const auto& blocks = std::get<Loop>(nest_.body[0].node);
         const auto& threads = std::get<Loop>(blocks.body.at(0).node);
@@ -110,6 +115,46 @@ std::string NestWriter::kernel() {
     });
     line(format("RC_ENTRY({})", symbol_));
     return std::move(text_);
+}
+
+std::string NestWriter::function() {
+    const auto& task = std::get<Loop>(nest_.body.at(0).node);
+    RICCI_ASSERT(task.bind == Bind::parallel && task.upper.at(0).form == codegen::form(1),
+                 format("nest `{}` is not one task", nest_.name));
+    std::vector<std::string> arguments = parameters([](const Buffer& buffer) {
+        return format("{}{}* ", buffer.is_written ? "" : "const ", type_name(buffer.dtype));
+    });
+    for (std::size_t b = 0; b < nest_.buffers.size(); ++b)
+        if (nest_.buffers[b].space == Space::registers && nest_.buffers[b].elements == 1)
+            scalars_.insert(BufferId(b));
+    vars_.at(std::size_t(task.var)).constant = 0;
+    ++depth_;
+    body(task.body);
+    // Where a term does not depend on what it reads, as `imag` of a real number, nothing is read.
+    for (std::string& argument : arguments) {
+        const std::size_t name = argument.rfind(' ') + 1;
+        if (!names(text_, argument.substr(name))) argument.resize(name - 1);
+    }
+    return format("void {}({}) {{\n{}}}\n", symbol_, join(arguments, ", "), text_);
+}
+
+/// Names the buffers; the parameters are the arguments among them.
+std::vector<std::string> NestWriter::parameters(
+    const std::function<std::string(const Buffer& buffer)>& type) {
+    std::vector<std::string> result;
+    for (const Buffer& buffer : nest_.buffers) {
+        buffers_.push_back(names_.take(buffer.name));
+        if (buffer.space == Space::argument) result.push_back(type(buffer) + buffers_.back());
+    }
+    return result;
+}
+
+/// `head` ends with the opening parenthesis.
+void NestWriter::signature(std::string head, const std::vector<std::string>& parameters,
+                           const std::function<void()>& inside) {
+    const bool is_wide = head.size() + join(parameters, ", ").size() + 3 > widest_line;
+    if (is_wide) head += "\n    ";
+    block(head + join(parameters, is_wide ? ",\n    " : ", ") + ")", inside);
 }
 
 void NestWriter::line(std::string_view text) {
@@ -128,10 +173,12 @@ void NestWriter::block(std::string_view head, const std::function<void()>& insid
         line(head.empty() ? "{" : format("{} {{", head));
     const std::size_t content = text_.size();
     const Names outer = names_;
+    const std::set<BufferId> outside = declared_;
     ++depth_;
     inside();
     --depth_;
     names_ = outer;
+    declared_ = outside;
     const std::string_view written = std::string_view(text_).substr(content);
     const std::size_t margin = std::size_t(indentation) * std::size_t(depth_ + 1);
     const bool is_one_line = std::ranges::count(written, '\n') == 1 && written.ends_with(";\n");
@@ -304,6 +351,8 @@ void NestWriter::store(const Store& store, const Text& text) {
     if (store.hint == StoreHint::streaming && nest_.at(store.buffer).space == Space::argument)
         return line(format("rc_store_stream({}, {}, {});", buffers_[std::size_t(store.buffer)],
                            index(store.at), text.text));
+    if (scalars_.contains(store.buffer) && declared_.insert(store.buffer).second)
+        return line(format("{} {} = {};", type_name(dtype), target, text.text));
     if (!store.combine) return line(format("{} = {};", target, text.text));
     const bool is_sum = store.combine == Reducer::sum;
     if (is_floating(dtype) && !is_half(dtype) && (is_sum || store.combine == Reducer::prod)) {

@@ -168,12 +168,56 @@ TEST_CASE("einsum follows numpy's notation") {
           "  | 2 here: dimension 0 of operand 0 [2, 3]\n");
 }
 
-TEST_CASE("emit says that it is not there yet") {
-    const Outcome outcome = run({"emit", linear, "--target", "cpp", "-o", "linear.cpp"});
-    CHECK(outcome.status == 1);
-    CHECK(outcome.err ==
-          "device: emitting cpp is not supported yet\n"
-          "  = hint: ricci explain --stage loops,llvm,asm shows the code\n");
+TEST_CASE("emit writes a program and its gradients as one C++ file") {
+    const TemporaryFolder folder;
+    const std::string place = folder.path().string();
+    write_bytes(folder / "linear.cpp", "what stood here before");
+    const Outcome outcome =
+        ricci_command(place, {"emit", linear, "W=2x3", "X=4x3", "b=2:f32", "--wrt", "W,b",
+                              "--target", "cpp", "-o", "linear.cpp"});
+    CHECK(outcome.err == "");
+    CHECK(outcome.status == 0);
+    const std::string text = read_bytes(folder / "linear.cpp");
+    for (const std::string line :
+         {"extern \"C\" const char* ricci_Y(const float* W, const float* X, const float* b, float* "
+          "Y)",
+          "sum += W[3 * o + k] * X[3 * n + k];", "float* dW) {", "float* db) {"}) {
+        CAPTURE(line);
+        CHECK(text.find(line) != std::string::npos);
+    }
+    CHECK(folder.file_count() == 1);
+}
+
+TEST_CASE("emit gives the outputs that are asked for, beside what is updated") {
+    const TemporaryFolder folder;
+    const std::string place = folder.path().string();
+    const Outcome outcome =
+        ricci_command(place, {"emit", "h[i] += x[i]; y := sum[i](x[i]); z := 2*y", "x=5:f64",
+                              "h=5:f64", "--outputs", "y,z", "--target", "cpp", "-o", "sums.cpp"});
+    CHECK(outcome.status == 0);
+    CHECK(read_bytes(folder / "sums.cpp")
+              .find("(double* h, const double* x, double* y, double* z)") != std::string::npos);
+}
+
+TEST_CASE("emit refuses what is wrong and leaves no file") {
+    const TemporaryFolder folder;
+    const std::string place = folder.path().string();
+    const auto emit = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), "emit");
+        return ricci_command(place, words);
+    };
+    CHECK(emit({linear, "W=2x3", "X=4x3", "b=2:f32", "--target", "cpp"}).status == 2);
+    CHECK(emit({linear, "W=2x3", "X=4x3", "b=2:f32", "-o", "linear.cpp"}).status == 2);
+    CHECK(emit({linear, "--target", "fortran", "-o", "linear.f"}).status == 2);
+    CHECK(
+        emit({linear, "W=2x3", "X=4x5", "b=2:f32", "--target", "cpp", "-o", "linear.cpp"}).status ==
+        1);
+    CHECK(emit({linear, "--target", "cpp", "-o", "linear.cpp"}).status == 1);
+    const Outcome unwritable =
+        emit({"y[i] := 2*x[i]", "x=3:f32", "--target", "cpp", "-o", "no/such/folder/y.cpp"});
+    CHECK(unwritable.status == 1);
+    CHECK(unwritable.err.starts_with("io: cannot write `no/such/folder/y.cpp`"));
+    CHECK(folder.file_count() == 0);
 }
 
 TEST_CASE("info shows version, machine, cache and environment") {

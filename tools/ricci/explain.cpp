@@ -19,6 +19,7 @@
 
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
+#include "tools/ricci/gradients.h"
 
 namespace ricci::tool {
 namespace {
@@ -77,26 +78,6 @@ std::string planned_text(Stage stage, const BoundProgram& bound, const codegen::
     return text;
 }
 
-/// The shapes that a gradient is bound to: the forward's arguments it needs, and cotangents with
-/// the shape of their outputs.
-Signature signature_for(const Program& program, const Signature& given, const Program& forward) {
-    Signature signature;
-    const BoundProgram bound = ricci::bind(canonicalise(forward), given);
-    for (const std::string& name : argument_names(program)) {
-        const auto known = given.find(name);
-        if (known != given.end()) {
-            signature.emplace(name, known->second);
-        } else if (!forward.argument(name)) {
-            const BoundTensor& result = bound.at(bound.outputs.front());
-            ArgumentSpec cotangent;
-            cotangent.dtype = result.dtype;
-            cotangent.shape = result.shape;
-            signature.emplace(name, cotangent);
-        }
-    }
-    return signature;
-}
-
 bool is_gpu_stage(Stage stage) { return stage == Stage::cuda || stage == Stage::ptx; }
 bool is_cpu_stage(Stage stage) { return stage == Stage::llvm || stage == Stage::assembly; }
 
@@ -145,7 +126,8 @@ class Explanation {
         text += compiled_text({result_name(), program_}, given_);
         if (wrt_.empty()) return text;
         for (const Subject& gradient : gradients_)
-            text += compiled_text(gradient, signature_for(gradient.program, given_, program_));
+            text +=
+                compiled_text(gradient, signature_of_gradient(gradient.program, given_, program_));
         return text;
     }
 

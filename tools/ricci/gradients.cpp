@@ -2,9 +2,7 @@
 #include "tools/ricci/gradients.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "dsl/bound.h"
 #include "dsl/canonical.h"
 
 #include "tools/ricci/arguments.h"
@@ -14,13 +12,6 @@ namespace {
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
-}
-
-/// The output whose cotangent has that name (`dY`, or `dY_` where `dY` is taken), if any.
-std::optional<std::string> output_of_cotangent(const Program& program, std::string name) {
-    while (name.size() > 1 && name.ends_with('_')) name.pop_back();
-    if (!name.starts_with('d') || !program.output(name.substr(1))) return std::nullopt;
-    return name.substr(1);
 }
 
 /// Ones with the shape and type of the program's result.
@@ -47,6 +38,35 @@ Array ones_of_result(const Program& program, const Arguments& arguments) {
 }
 
 }  // namespace
+
+std::optional<std::string> output_of_cotangent(const Program& program, std::string name) {
+    while (name.size() > 1 && name.ends_with('_')) name.pop_back();
+    if (!name.starts_with('d') || !program.output(name.substr(1))) return std::nullopt;
+    return name.substr(1);
+}
+
+Signature signature_of_gradient(const Program& gradient, const Signature& given,
+                                const Program& forward) {
+    Signature signature;
+    Signature of_forward = given;
+    std::erase_if(of_forward, [&](const auto& entry) {
+        return !forward.argument(entry.first) && output_of_cotangent(forward, entry.first);
+    });
+    const BoundProgram bound = ricci::bind(canonicalise(forward), of_forward);
+    for (const std::string& name : argument_names(gradient)) {
+        const auto known = given.find(name);
+        if (known != given.end()) {
+            signature.emplace(name, known->second);
+        } else if (!forward.argument(name)) {
+            const BoundTensor& result = bound.at(bound.outputs.front());
+            ArgumentSpec cotangent;
+            cotangent.dtype = result.dtype;
+            cotangent.shape = result.shape;
+            signature.emplace(name, cotangent);
+        }
+    }
+    return signature;
+}
 
 std::vector<Gradient> make_gradients(const Function& function, const std::vector<std::string>& wrt,
                                      const Arguments& given) {

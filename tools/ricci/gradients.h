@@ -1,8 +1,11 @@
 // tools/ricci/gradients.h – the gradients of a program with the arguments they run on
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "dsl/bound.h"
 
 #include "ricci/ricci.h"
 
@@ -22,5 +25,14 @@ struct Gradient {
 [[nodiscard]] std::vector<Gradient> make_gradients(const Function& function,
                                                    const std::vector<std::string>& wrt,
                                                    const Arguments& given);
+
+/// The output whose cotangent has that name (`dY`, or `dY_` where `dY` is taken), if any.
+[[nodiscard]] std::optional<std::string> output_of_cotangent(const Program& program,
+                                                             std::string name);
+
+/// The shapes that a gradient is bound to: the forward's arguments it needs, and cotangents with
+/// the shape of the result where they are not given.
+[[nodiscard]] Signature signature_of_gradient(const Program& gradient, const Signature& given,
+                                              const Program& forward);
 
 }  // namespace ricci::tool

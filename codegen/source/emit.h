@@ -1,0 +1,41 @@
+// codegen/source/emit.h – bound programs as source files that need nothing of Ricci
+//
+// Each program becomes an entry point of plain pointers to row-major arrays:
+//
+//     extern "C" const char* ricci_Y(const float* W, const float* X, float* Y);
+//
+// first its arguments, in the program's order, then the outputs that are no updated arguments; of a
+// complex array the real parts, then the imaginary ones. It gives null, or what is wrong with the
+// data, as `run` would say it; then no argument is changed.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/target.h"
+#include "codegen/plan.h"
+#include "dsl/bound.h"
+
+namespace ricci::codegen::source {
+
+/// A program of a file.
+struct SourceProgram {
+    std::string name;    ///< of the entry point, behind `ricci_`: an identifier, once in a file
+    std::string text;    ///< the program in the language, for people
+    BoundProgram bound;  ///< without complex types; arguments are row-major
+    /// Scalars whose values the bound program depends on.
+    std::vector<std::pair<std::string, std::int64_t>> fixed = {};
+};
+
+/// The machine that readable C++ is planned for: loops one after the other.
+[[nodiscard]] Target plain_target();
+
+/// One C++17 file: a function for each kernel, an entry point for each program.
+[[nodiscard]] std::string emit_cpp(std::span<const SourceProgram> programs);
+
+/// The program as a file has it: complex arrays as two arrays, all of them row-major.
+[[nodiscard]] BoundProgram in_plain_arrays(BoundProgram program);
+
+}  // namespace ricci::codegen::source
