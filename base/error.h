@@ -67,6 +67,19 @@ class Error : public std::exception {
     std::string text_;
 };
 
+/// The error with a place, where it shows none and there is one.
+[[nodiscard]] Error with_place(const Error& error, const SourcePtr& source, Span span);
+
+/// Runs `step`; errors of it that show no place show this one.
+template <class Step>
+void at_place(const SourcePtr& source, Span span, Step&& step) {
+    try {
+        step();
+    } catch (const Error& error) {
+        throw with_place(error, source, span);
+    }
+}
+
 /// Raises `internal` with file and line. Use through RICCI_ASSERT.
 [[noreturn]] void assertion_failed(std::string_view condition, std::string_view message,
                                    std::source_location where = std::source_location::current());

@@ -284,7 +284,10 @@ class Grouper {
                 ++consumer;
             }
         }
-        for (Group& group : groups_) drop_unread(group);
+        // What only a group without writes read is unread in its turn.
+        do
+            for (Group& group : groups_) drop_unread(group);
+        while (std::erase_if(groups_, [](const Group& group) { return group.writes.empty(); }) > 0);
     }
 
     /// Joins the consumer to the latest earlier group that can take it.

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "dsl/bound.h"
 #include "dsl/canonical.h"
+#include "dsl/domain_limits.h"
 #include "dsl/evaluate_size.h"
 #include "dsl/gather_check.h"
 #include "dsl/lower_access.h"
@@ -44,7 +45,8 @@ class Binder {
         choose_outputs(outputs);
         for (TensorId id : program_.arguments) bind_argument(id);
         check_requirements(program_, sizes_, range_of());
-        for (const Equation* equation : needed_equations()) bind_equation(*equation);
+        for (const Equation* equation : needed_equations())
+            at_place(program_.source, equation->span, [&] { bind_equation(*equation); });
         checks_.hoist();
         return std::move(bound_);
     }
@@ -116,6 +118,7 @@ class Binder {
         index = {.name = entry.name,
                  .lower = sizes_.value(entry.lower),
                  .upper = sizes_.value(entry.upper)};
+        check_range(index, program_.source);
         return index;
     }
 
@@ -165,6 +168,7 @@ class Binder {
         }
         const Expr lowered = lowering_.term(numbers(value), condition);
         bind_target(equation, typing_.type(lowered, integers), result);
+        check_points(bound_, domain, program_.source);
         check_gathers(equation, domain);
         bind_place(equation, result);
         check_reads(result, domain);

@@ -15,8 +15,11 @@ namespace {
 class Checker {
   public:
     explicit Checker(const ast::Program& tree) : program_(start(tree)), symbols_(program_, tree) {
+        program_.context->set_limit(Context::max_written_nodes);
         for (const auto& item : tree.items)
-            if (const auto* statement = std::get_if<ast::Statement>(&item)) check(*statement);
+            if (const auto* statement = std::get_if<ast::Statement>(&item))
+                at_place(program_.source, statement->span, [&] { check(*statement); });
+        program_.context->set_limit(Context::max_nodes);
         if (program_.equations.empty())
             throw Error({.kind = ErrorKind::syntax,
                          .message = "the program has no statement",
@@ -72,10 +75,10 @@ class Checker {
         for (const Binding& binding : converter.reducer_bindings())
             scope.bindings.push_back(binding);
         converter.check_where_used();
-        if (scope.bindings.size() > max_indices)
+        if (scope.bindings.size() > max_bindings)
             fail(ErrorKind::limit,
-                 format("the statement has {} indices; at most {} are allowed",
-                        scope.bindings.size(), max_indices),
+                 format("the statement sums {} times; at most {} are allowed",
+                        scope.bindings.size() - equation.indices.size(), max_bindings),
                  {{statement.target.span, ""}}, "split it into several statements");
         scope.spans = converter.access_spans();
         for (const auto& [now, before] : renamed)
@@ -195,7 +198,7 @@ class Checker {
         program_.equations.push_back(std::move(equation));
     }
 
-    static constexpr std::size_t max_indices = 32;
+    static constexpr std::size_t max_bindings = 10'000;
 
     Program program_;
     Symbols symbols_;

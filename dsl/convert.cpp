@@ -14,6 +14,10 @@
 namespace ricci {
 namespace {
 
+constexpr std::size_t max_indices = 32;       // of different names
+constexpr std::size_t max_bindings = 10'000;  // of reducers, definitions inlined
+constexpr std::uint32_t max_depth = 2'000;
+
 std::optional<Op> table_op(ast::BinaryOp op) {
     switch (op) {
         case ast::BinaryOp::logical_or:  return Op::logical_or;
@@ -40,10 +44,18 @@ std::optional<Op> table_op(ast::BinaryOp op) {
 Converter::Converter(Program& program, const Symbols& symbols, const ast::Statement& statement)
     : program_(program), context_(*program.context), symbols_(symbols), statement_(statement) {
     for (const auto& clause : statement.where)
-        if (const auto* range = std::get_if<ast::WhereRange>(&clause))
-            if (!where_used_.emplace(range->name, false).second)
-                fail(ErrorKind::range, format("`{}` is given two ranges", range->name), range->span,
-                     "keep one of them");
+        match(
+            clause,
+            [&](const ast::WhereRange& range) {
+                if (!where_ranges_.emplace(range.name, &range).second)
+                    fail(ErrorKind::range, format("`{}` is given two ranges", range.name),
+                         range.span, "keep one of them");
+            },
+            [&](const ast::WhereLocal& local) {
+                if (!where_locals_.emplace(local.name, &local).second)
+                    fail(ErrorKind::name, format("`{}` is given two values", local.name),
+                         local.span, "keep one of them, or give them different names");
+            });
 }
 
 void Converter::fail(ErrorKind kind, std::string message, Span span, std::string hint) const {
@@ -105,12 +117,10 @@ IndexId Converter::bind_target(const std::string& name, Span span) {
 }
 
 void Converter::apply_where(IndexId index) {
-    for (const auto& clause : statement_.where) {
-        const auto* range = std::get_if<ast::WhereRange>(&clause);
-        if (!range || range->name != program_.at(index).name) continue;
-        where_used_[range->name] = true;
-        set_range(index, range->range, range->span);
-    }
+    const auto found = where_ranges_.find(program_.at(index).name);
+    if (found == where_ranges_.end()) return;
+    where_used_.insert(found->first);
+    set_range(index, found->second->range, found->second->span);
 }
 
 void Converter::set_range(IndexId index, const ast::Bound& range, Span span) {
@@ -136,7 +146,7 @@ void Converter::set_range(IndexId index, const ast::Bound& range, Span span) {
 void Converter::check_where_used() const {
     for (const auto& clause : statement_.where) {
         const auto* range = std::get_if<ast::WhereRange>(&clause);
-        if (range && !where_used_.at(range->name))
+        if (range && !where_used_.contains(range->name))
             fail(ErrorKind::range, format("the statement has no index `{}`", range->name),
                  range->span, "take the range out, or use the index");
     }
@@ -150,9 +160,24 @@ Span Converter::provisional_span(IndexId index) const {
 IndexId Converter::provisional(const std::string& name, Span span) {
     const auto found = provisional_.find(name);
     if (found != provisional_.end()) return found->second.first;
+    count_index(name, span);
     const IndexId id = program_.add(Index{.name = name, .lower = Expr(), .upper = Expr()});
     provisional_.emplace(name, std::pair(id, span));
     return id;
+}
+
+void Converter::count_index(const std::string& name, Span span) {
+    index_names_.insert(name);
+    if (index_names_.size() > max_indices)
+        fail(ErrorKind::limit,
+             format("the statement has more than {} indices: `{}` is one more", max_indices, name),
+             span, "split it into several statements");
+}
+
+/// The subscript that is converted, where there is one.
+std::pair<std::int64_t, int> Converter::place_key() const {
+    return place_ ? std::pair(std::int64_t(position(place_->tensor)), place_->dimension)
+                  : std::pair(std::int64_t(-1), 0);
 }
 
 std::optional<IndexId> Converter::bound_index(const std::string& name) const {
@@ -162,6 +187,13 @@ std::optional<IndexId> Converter::bound_index(const std::string& name) const {
 }
 
 Expr Converter::convert(const ast::ExprPtr& e) {
+    // The parser bounds the nesting of one expression; definitions and locals add up.
+    const Scoped deeper(depth_, depth_ + 1);
+    if (depth_ > max_depth)
+        fail(ErrorKind::limit,
+             format("the expression is nested more than {} deep, definitions and locals inlined",
+                    max_depth),
+             e->span, "compute a part of it in a statement of its own");
     const Expr result = convert_node(*e);
     spans_.emplace(result, e->span);
     return result;
@@ -227,9 +259,7 @@ Expr Converter::name(const ast::Name& n, Span span) {
         if (!open_.empty() && symbols_.def(open_.back()))
             fail(ErrorKind::name, format("`{}` is no parameter of `{}`", n.name, open_.back()),
                  span, "pass it as an argument");
-        for (const auto& clause : statement_.where)
-            if (const auto* local = std::get_if<ast::WhereLocal>(&clause))
-                if (local->name == n.name) return this->local(n.name, span);
+        if (where_locals_.contains(n.name)) return local(n.name, span);
         if (symbols_.indices().contains(n.name)) {
             if (in_bound_)
                 fail(ErrorKind::range, format("the bound of a range uses the index `{}`", n.name),
@@ -291,48 +321,67 @@ Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {
              "write it without itself: a reducer such as `sum[k in 0:n](…)` repeats");
     if (c.args.size() != def.parameters.size())
         wrong_arity(c, plural(def.parameters.size(), "argument"));
+    const auto [tensor, dimension] = place_key();
+    CallKey key{def.name, {}, tensor, dimension};
     std::map<std::string, Expr, std::less<>> arguments;
-    for (std::size_t n = 0; n < c.args.size(); ++n)
-        arguments.emplace(def.parameters[n], convert(c.args[n].value));
+    for (std::size_t n = 0; n < c.args.size(); ++n) {
+        const Expr argument = convert(c.args[n].value);
+        arguments.emplace(def.parameters[n], argument);
+        std::get<1>(key).push_back(argument->id);
+    }
+    if (const auto found = calls_.find(key); found != calls_.end()) return found->second;
+    const std::size_t reducers = reducers_.size();
     const Scoped parameters(parameters_, std::move(arguments));
     open_.push_back(def.name);
-    const Expr result = convert(def.value);
+    Expr result = convert(def.value);
     open_.pop_back();
     const bool is_sum = is_apply(result, Op::add) || is_apply(result, Op::neg);
-    return is_sum && !place_ && !in_bound_ ? grouped(context_, result) : result;
+    if (is_sum && !place_ && !in_bound_) result = grouped(context_, result);
+    // Reducers have indices of their own, each time.
+    if (reducers_.size() == reducers && !in_bound_) calls_.emplace(std::move(key), result);
+    return result;
 }
 
 Expr Converter::local(const std::string& name, Span span) {
     if (std::find(open_.begin(), open_.end(), name) != open_.end())
         fail(ErrorKind::name, format("the local `{}` is defined by itself", name), span);
     // `end` in it is that of the subscript it stands in.
-    const LocalKey key{name, place_ ? std::int64_t(position(place_->tensor)) : -1,
-                       place_ ? place_->dimension : 0};
+    const auto [tensor, dimension] = place_key();
+    const LocalKey key{name, tensor, dimension};
     Expr value;
-    if (const auto found = locals_.find(key); found != locals_.end()) value = found->second;
-    for (const auto& clause : statement_.where) {
-        const auto* entry = std::get_if<ast::WhereLocal>(&clause);
-        if (value || !entry || entry->name != name) continue;
+    if (const auto found = locals_.find(key); found != locals_.end()) {
+        value = found->second;
+    } else {
         // Outside of every reducer; uses are renamed below.
         const Scoped no_scope(scope_, {});
         const Scoped no_parameters(parameters_, {});
         open_.push_back(name);
-        value = convert(entry->value);
+        value = convert(where_locals_.at(name)->value);
         open_.pop_back();
         locals_.emplace(key, value);
     }
-    // A local is inlined: an index that an enclosing reducer binds means that reducer's.
-    if (scope_.empty()) return value;
+    return in_scope(value);
+}
+
+/// A local is inlined: an index that an enclosing reducer binds means that reducer's.
+Expr Converter::in_scope(Expr value) {
+    std::vector<IndexId> renamed;
     std::unordered_map<std::uint32_t, Expr> bound;
     for (IndexId id : scope_)
-        if (const auto outer = provisional_.find(program_.at(id).name); outer != provisional_.end())
+        if (const auto outer = provisional_.find(program_.at(id).name);
+            outer != provisional_.end()) {
             bound[static_cast<std::uint32_t>(outer->second.first)] = context_.index(id);
+            renamed.push_back(id);
+        }
+    if (bound.empty()) return value;
+    const auto [found, is_new] = locals_in_scope_.emplace(std::pair(value->id, renamed), Expr());
+    if (!is_new) return found->second;
     const Expr result = substitute_indices(context_, value, bound);
     for (Expr e : postorder({value}))
         if (const auto spans = access_spans_.find(e); spans != access_spans_.end())
             access_spans_.emplace(substitute_indices(context_, e, bound),
                                   AccessSpans(spans->second));
-    return result;
+    return found->second = result;
 }
 
 Expr Converter::reduce(const ast::Reduce& r, Span span) {
@@ -346,6 +395,10 @@ Expr Converter::reduce(const ast::Reduce& r, Span span) {
             fail(ErrorKind::name, format("`{}` is bound already", index.name), index.span,
                  is_target ? "the target binds it: give the reducer's index another name"
                            : "an enclosing reducer binds it: give one of them another name");
+        count_index(index.name, index.span);
+        if (reducers_.size() == max_bindings)
+            fail(ErrorKind::limit, format("the statement has more than {} reducers", max_bindings),
+                 index.span, "split it into several statements");
         const IndexId id =
             program_.add(Index{.name = index.name, .lower = Expr(), .upper = Expr()});
         if (index.range) {

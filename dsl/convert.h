@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -82,6 +83,9 @@ class Converter {
     void set_range(IndexId index, const ast::Bound& range, Span span);
     std::optional<IndexId> bound_index(const std::string& name) const;
     IndexId provisional(const std::string& name, Span span);
+    void count_index(const std::string& name, Span span);
+    Expr in_scope(Expr value);
+    [[nodiscard]] std::pair<std::int64_t, int> place_key() const;
     [[noreturn]] void fail(ErrorKind kind, std::string message, Span span,
                            std::string hint = {}) const;
     [[noreturn]] void unknown_function(const ast::Call& c) const;
@@ -100,7 +104,16 @@ class Converter {
     std::map<std::string, Expr, std::less<>> parameters_;         ///< of the def being inlined
     using LocalKey = std::tuple<std::string, std::int64_t, int>;  ///< name, subscript it stands in
     std::map<LocalKey, Expr> locals_;  ///< converted, over provisional indices
-    std::map<std::string, bool, std::less<>> where_used_;
+    /// The same with the indices of the reducers around: by node, then by those indices.
+    std::map<std::pair<std::uint32_t, std::vector<IndexId>>, Expr> locals_in_scope_;
+    /// Calls of definitions without reducers: by name, nodes of the arguments, and place.
+    using CallKey = std::tuple<std::string, std::vector<std::uint32_t>, std::int64_t, int>;
+    std::map<CallKey, Expr> calls_;
+    std::map<std::string, const ast::WhereRange*, std::less<>> where_ranges_;
+    std::map<std::string, const ast::WhereLocal*, std::less<>> where_locals_;
+    std::set<std::string, std::less<>> where_used_;
+    std::set<std::string, std::less<>> index_names_;
+    std::uint32_t depth_ = 0;        ///< of the expression being converted
     std::vector<std::string> open_;  ///< locals and defs being inlined, outermost first
     std::optional<Place> place_;     ///< the subscript being converted
     bool in_bound_ = false;

@@ -61,12 +61,13 @@ void require_condition(Program& program, const Reduce& reduce, std::vector<Index
          .indices = std::move(around),
          .condition = reduce.condition,
          .otherwise = {.kind = ErrorKind::range,
-                       .message = format("`{}` over nothing: `{}` holds nowhere{{where}}",
-                                         name(reduce.reducer), str(program, reduce.condition)),
+                       .message = format("`{}` over nothing: `{{term}}` holds nowhere{{where}}",
+                                         name(reduce.reducer)),
                        .source = program.source,
                        .labels = {{span, ""}},
                        .hint = format("`{}` has no value there: restrict the range with `where`",
-                                      name(reduce.reducer))}});
+                                      name(reduce.reducer))},
+         .term = reduce.condition});
 }
 
 bool has_no_value_of_nothing(Reducer reducer) {

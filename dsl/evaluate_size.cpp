@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/match.h"
 #include "base/text.h"
@@ -12,28 +11,11 @@
 namespace ricci {
 namespace {
 
-[[noreturn]] void overflow() {
-    throw Error({.kind = ErrorKind::limit,
-                 .message = "an extent or a bound does not fit into 64 bits",
-                 .source = nullptr,
-                 .labels = {},
-                 .hint = "use smaller arrays or numbers"});
-}
-
-std::int64_t checked_add(std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    if (__builtin_add_overflow(a, b, &result)) overflow();
-    return result;
-}
-
-std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    if (__builtin_mul_overflow(a, b, &result)) overflow();
-    return result;
-}
-
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-    return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+// By a positive number, rounded down.
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+std::int64_t floor_rest(std::int64_t a, std::int64_t b) {
+    const std::int64_t rest = a % b;
+    return rest < 0 ? rest + b : rest;
 }
 
 }  // namespace
@@ -93,7 +75,7 @@ std::int64_t SizeEvaluator::compute(Expr e) {
         if (const auto result = compute(*apply, e)) return *result;
     }
     throw Error({.kind = ErrorKind::type,
-                 .message = format("`{}` is no integer term", str(program_, e)),
+                 .message = format("`{}` is no integer term", brief(program_, e)),
                  .source = program_.source,
                  .labels = {},
                  .hint = "subscripts and ranges are made of literals, sizes and whole scalars"});
@@ -122,16 +104,29 @@ std::optional<std::int64_t> SizeEvaluator::compute(const Apply& apply, Expr e) c
     const auto divisor = [&] {
         if (args[1] > 0) return args[1];
         throw Error({.kind = ErrorKind::range,
-                     .message = format("`{}` divides by {}", str(program_, e), args[1]),
+                     .message = format("`{}` divides by {}", brief(program_, e), args[1]),
                      .source = program_.source,
                      .labels = {},
                      .hint = "divisors in subscripts and ranges are positive"});
     };
-    if (apply.op == Op::add) return std::accumulate(args.begin(), args.end(), 0L, checked_add);
-    if (apply.op == Op::mul) return std::accumulate(args.begin(), args.end(), 1L, checked_mul);
-    if (apply.op == Op::neg) return checked_mul(args[0], -1);
+    const auto check = [&](bool overflows) {
+        if (!overflows) return;
+        throw Error({.kind = ErrorKind::limit,
+                     .message = format("`{}` does not fit into 64 bits", brief(program_, e)),
+                     .source = nullptr,
+                     .labels = {},
+                     .hint = "use smaller arrays or numbers"});
+    };
+    std::int64_t result = apply.op == Op::mul ? 1 : 0;
+    if (apply.op == Op::add || apply.op == Op::neg)
+        for (const std::int64_t arg : args)
+            check(apply.op == Op::add ? __builtin_add_overflow(result, arg, &result)
+                                      : __builtin_sub_overflow(result, arg, &result));
+    if (apply.op == Op::mul)
+        for (const std::int64_t arg : args) check(__builtin_mul_overflow(result, arg, &result));
+    if (apply.op == Op::add || apply.op == Op::neg || apply.op == Op::mul) return result;
     if (apply.op == Op::floordiv) return floor_divide(args[0], divisor());
-    if (apply.op == Op::mod) return args[0] - floor_divide(args[0], divisor()) * args[1];
+    if (apply.op == Op::mod) return floor_rest(args[0], divisor());
     if (apply.op == Op::min) return *std::min_element(args.begin(), args.end());
     if (apply.op == Op::max) return *std::max_element(args.begin(), args.end());
     return std::nullopt;

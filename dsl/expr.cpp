@@ -4,7 +4,7 @@
 #include <bit>
 #include <deque>
 #include <optional>
-#include <unordered_map>
+#include <vector>
 
 #include "base/error.h"
 #include "base/match.h"
@@ -132,33 +132,64 @@ std::optional<double> real_value(Expr e) {
 
 }  // namespace
 
+/// Nodes in order of creation, found by their hash: open addressing, since nothing is ever removed.
 struct Context::Table {
     std::deque<Node> nodes;
-    std::unordered_multimap<std::uint64_t, const Node*> by_hash;
-    std::size_t operands = 0;  ///< of all operations
+    std::vector<const Node*> slots = std::vector<const Node*>(64);
+    std::size_t weight = 0;  ///< nodes, the operands of sums and products counted one by one
+    std::size_t limit = max_nodes;
+
+    /// The slot of an equal node, or the empty one where it belongs.
+    const Node*& slot(std::uint64_t hash, const Term& term, DType dtype) {
+        const std::size_t mask = slots.size() - 1;
+        for (std::size_t n = hash & mask;; n = (n + 1) & mask) {
+            const Node* const node = slots[n];
+            const bool is_found = node == nullptr || (node->hash == hash && node->dtype == dtype &&
+                                                      same(node->term, term));
+            if (is_found) return slots[n];
+        }
+    }
+    void grow() {
+        std::vector<const Node*> larger(slots.size() * 2);
+        const std::size_t mask = larger.size() - 1;
+        for (const Node& node : nodes) {
+            std::size_t n = node.hash & mask;
+            while (larger[n] != nullptr) n = (n + 1) & mask;
+            larger[n] = &node;
+        }
+        slots = std::move(larger);
+    }
 };
 
 Context::Context() : table_(std::make_unique<Table>()) {}
 Context::~Context() = default;
 
 std::size_t Context::size() const noexcept { return table_->nodes.size(); }
+void Context::set_limit(std::size_t nodes) noexcept { table_->limit = nodes; }
 
 Expr Context::intern(Term term, DType dtype) {
     const std::uint64_t hash = hash_of(term, dtype);
-    const auto [begin, end] = table_->by_hash.equal_range(hash);
-    for (auto it = begin; it != end; ++it)
-        if (it->second->dtype == dtype && same(it->second->term, term)) return Expr(it->second);
+    if (const Node* const known = table_->slot(hash, term, dtype)) return Expr(known);
+    // A sum of n terms counts as the n-1 operations that it stands for.
     const auto* const apply = std::get_if<Apply>(&term);
-    if (apply != nullptr) table_->operands += apply->args.size();
-    if (table_->nodes.size() >= max_nodes || table_->operands > max_operands)
-        throw Error({.kind = ErrorKind::limit,
-                     .message = format("the program has more than {} distinct terms", max_nodes),
-                     .hint = "split the program into several"});
+    table_->weight += apply != nullptr && apply->args.size() > 2 ? apply->args.size() - 1 : 1;
+    if (table_->weight > table_->limit) refuse_too_many_nodes(table_->limit);
+    if (2 * (table_->nodes.size() + 1) > table_->slots.size()) table_->grow();
+    const Node*& place = table_->slot(hash, term, dtype);
     const auto id = static_cast<std::uint32_t>(table_->nodes.size());
     table_->nodes.push_back(Node{std::move(term), dtype, id, hash});
-    const Node* node = &table_->nodes.back();
-    table_->by_hash.emplace(hash, node);
-    return Expr(node);
+    place = &table_->nodes.back();
+    return Expr(place);
+}
+
+void refuse_too_many_nodes(std::size_t limit) {
+    throw Error({.kind = ErrorKind::limit,
+                 .message = format("the program has more than {} terms, shared ones counted once "
+                                   "and definitions and locals inlined",
+                                   limit),
+                 .source = nullptr,
+                 .labels = {},
+                 .hint = "split the program, or give shared parts statements of their own"});
 }
 
 Expr Context::literal(Number value, DType dtype) { return intern(Literal{value}, dtype); }
@@ -190,12 +221,25 @@ Expr Context::logical_and(Expr a, Expr b) {
 
 namespace {
 
-/// The operands of a sum or product with nested ones of the same operation taken apart.
+/// The operands of a sum or product with nested ones of the same operation taken apart, unless
+/// there were many: a term that is used twice, and that twice again, is not to be written out.
 std::vector<Expr> flatten(Op op, const std::vector<Expr>& args, DType dtype) {
+    constexpr std::size_t most = 64;
+    const auto nested = [&](Expr e) {
+        const auto* inner = e->dtype == dtype ? std::get_if<Apply>(&e->term) : nullptr;
+        return inner && inner->op == op ? inner : nullptr;
+    };
+    std::size_t count = 0;
+    bool is_nested = false;
+    for (Expr e : args) {
+        const auto* inner = nested(e);
+        count += inner ? inner->args.size() : 1;
+        is_nested |= inner != nullptr;
+    }
+    if (!is_nested || count > most) return args;
     std::vector<Expr> flat;
     for (Expr e : args) {
-        const auto* inner = std::get_if<Apply>(&e->term);
-        if (inner && inner->op == op && e->dtype == dtype)
+        if (const auto* inner = nested(e))
             flat.insert(flat.end(), inner->args.begin(), inner->args.end());
         else
             flat.push_back(e);

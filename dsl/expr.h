@@ -122,12 +122,14 @@ class Context {
     Context& operator=(const Context&) = delete;
 
     /// The one node of that term and dtype. Makes no change to the term.
-    /// Throws: `limit` past `max_nodes` distinct nodes or `max_operands` operands of theirs.
+    /// Throws: `limit` past the limit of distinct nodes, a sum or product of n operands counted as
+    /// n-1 operations.
     Expr intern(Term term, DType dtype = DType::none);
 
-    // The following build with light, always valid clean-up: sums and products are flattened, zeros
-    // and ones dropped, literals of one kind folded, double negation removed, `x + neg(x)` kept
-    // (infinities). They accept both bound and unbound operands (all operands of one dtype).
+    // The following build with light, always valid clean-up: sums and products are flattened where
+    // they are not long, zeros and ones dropped, literals of one kind folded, double negation
+    // removed, `x + neg(x)` kept (infinities). They accept both bound and unbound operands (all
+    // operands of one dtype).
     Expr literal(Number value, DType dtype = DType::none);
     Expr integer(std::int64_t value) { return literal(value); }
     Expr index(IndexId index);
@@ -148,14 +150,19 @@ class Context {
 
     [[nodiscard]] std::size_t size() const noexcept;
 
+    /// Of a program as it is written, and with all that is derived from it, which is the limit
+    /// unless another is set.
+    static constexpr std::size_t max_written_nodes = 1'000'000;
     static constexpr std::size_t max_nodes = 4'000'000;
-    /// Sums and products are flattened: `x*x` inlined into itself doubles at each step.
-    static constexpr std::size_t max_operands = 16'000'000;
+    void set_limit(std::size_t nodes) noexcept;
 
   private:
     struct Table;
     std::unique_ptr<Table> table_;
 };
+
+/// Throws: `limit`.
+[[noreturn]] void refuse_too_many_nodes(std::size_t limit);
 
 [[nodiscard]] bool is_literal(Expr e) noexcept;
 [[nodiscard]] bool is_literal(Expr e, double value) noexcept;  ///< a real literal of that value

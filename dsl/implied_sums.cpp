@@ -18,6 +18,23 @@ struct SignedTerm {
     bool negative;
 };
 
+constexpr std::size_t most_written_out = 4096;
+
+bool is_group(Expr e) { return is_apply(e, Op::add) || is_apply(e, Op::neg); }
+
+/// How many top-level terms there are; what is shared is counted where it stands.
+std::size_t count_terms(Expr value) {
+    ExprMap<std::size_t> counts;
+    for (Expr e : postorder({value})) {
+        std::size_t count = is_group(e) ? 0 : 1;
+        if (is_group(e))
+            for (Expr part : std::get<Apply>(e->term).args)
+                count = std::min(count + counts.at(part), Context::max_written_nodes + 1);
+        counts.emplace(e, count);
+    }
+    return counts.at(value);
+}
+
 /// The top-level terms: sums and negations are looked through.
 std::vector<SignedTerm> top_level_terms(Expr value) {
     std::vector<SignedTerm> terms;
@@ -152,9 +169,17 @@ class Implier {
         : program_(program), target_(target_indices), spans_(spans), renamed_(renamed) {}
 
     ImpliedSums per_term(Expr value) {
+        const std::size_t count = count_terms(value);
+        if (count > Context::max_written_nodes) refuse_too_many_nodes(Context::max_written_nodes);
+        // Where nothing is summed, many terms are left as they are shared.
+        const auto is_target = [&](IndexId index) { return has(target_, index); };
+        if (count > most_written_out && std::ranges::all_of(free_indices(value), is_target))
+            return {value, {}};
         std::vector<Expr> terms;
         for (const auto& [term, negative] : top_level_terms(value)) {
-            const Expr summed = reduce(Reducer::sum, term);
+            const auto known = summed_.find(term);
+            const Expr summed = known != summed_.end() ? known->second : reduce(Reducer::sum, term);
+            summed_.emplace(term, summed);
             terms.push_back(negative ? program_.context->neg(summed) : summed);
         }
         const Expr sum =
@@ -226,6 +251,7 @@ class Implier {
     ExprMap<Expr>& renamed_;
     std::unordered_set<std::uint32_t> used_;
     std::vector<IndexId> bound_;
+    ExprMap<Expr> summed_;  ///< terms with their sums
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "dsl/infer.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -96,6 +97,7 @@ class Inference {
                     entry.extent = integer_product(context_, *form.divisor, entry.extent);
                     require_positive(*form.divisor, span_of(entry));
                 }
+                if (!form.plain) in_compounds_.insert(form.indices.begin(), form.indices.end());
                 entries_.push_back(std::move(entry));
             }
     }
@@ -149,9 +151,7 @@ class Inference {
                          format("{} here: dimension {} of {} {{shape {}}}", value, entry.dimension,
                                 tensor_name(entry), position(entry.site->tensor))};
         };
-        const bool has_compound = std::any_of(
-            entries_.begin(), entries_.end(),
-            [&](const Entry& entry) { return !entry.form.plain && entry.form.mentions(id); });
+        const bool has_compound = in_compounds_.contains(id);
         const std::string name = index(id).name;
         std::string hint = "slice one operand, or give the two dimensions different index names";
         if (has_compound)
@@ -286,17 +286,11 @@ class Inference {
 
     /// Implied sums over one name have the same range in every term.
     void check_sums_agree() {
-        for (std::size_t b = 0; b < scope_.bindings.size(); ++b) {
-            const Binding& second = scope_.bindings[b];
-            if (second.kind != Binding::Kind::implied) continue;
-            for (std::size_t a = 0; a < b; ++a) {
-                const Binding& first = scope_.bindings[a];
-                if (first.kind != Binding::Kind::implied ||
-                    index(first.index).name != index(second.index).name)
-                    continue;
-                require_same_range(first, second);
-                break;
-            }
+        std::map<std::string, const Binding*> first;
+        for (const Binding& binding : scope_.bindings) {
+            if (binding.kind != Binding::Kind::implied) continue;
+            const auto [known, is_new] = first.emplace(index(binding.index).name, &binding);
+            if (!is_new) require_same_range(*known->second, binding);
         }
     }
 
@@ -397,9 +391,9 @@ class Inference {
                     ? format("`{}` has no element {{low}} in dimension {}, whose extent is {{b}}",
                              tensor_name(entry), entry.dimension)
                     : format(
-                          "`{}` can leave its array: {} runs over {{low}}..{{high}} in "
+                          "`{}` can leave its array: {{term}} runs over {{low}}..{{high}} in "
                           "dimension {} of extent {{b}}",
-                          tensor_name(entry), subscript_text(program_, subscript), entry.dimension);
+                          tensor_name(entry), entry.dimension);
             program_.requirements.push_back(
                 {.kind = Requirement::Kind::in_bounds,
                  .a = subscript,
@@ -410,7 +404,8 @@ class Inference {
                                .message = std::move(message),
                                .source = program_.source,
                                .labels = {{span_of(entry), ""}},
-                               .hint = in_bounds_hint(entry)}});
+                               .hint = in_bounds_hint(entry)},
+                 .term = subscript});
         }
     }
 
@@ -427,15 +422,15 @@ class Inference {
              .b = padded,
              .indices = free_indices(moved),
              .condition = entry.site->condition,
-             .otherwise = {
-                 .kind = ErrorKind::range,
-                 .message = format("`{}` can leave its padding: {} runs over {{low}}..{{high}} "
-                                   "from its first element, and dimension {} has {{b}} with it",
-                                   tensor_name(entry), subscript_text(program_, modified.at),
-                                   entry.dimension),
-                 .source = program_.source,
-                 .labels = {{span_of(entry), ""}},
-                 .hint = in_bounds_hint(entry)}});
+             .otherwise = {.kind = ErrorKind::range,
+                           .message = format(
+                               "`{}` can leave its padding: {{term}} runs over {{low}}..{{high}} "
+                               "from its first element, and dimension {} has {{b}} with it",
+                               tensor_name(entry), entry.dimension),
+                           .source = program_.source,
+                           .labels = {{span_of(entry), ""}},
+                           .hint = in_bounds_hint(entry)},
+             .term = modified.at});
     }
 
     /// Where the subscript stands, for the error when it is found outside.
@@ -498,6 +493,7 @@ class Inference {
     const StatementScope& scope_;
     std::vector<Site> sites_;
     std::vector<Entry> entries_;
+    std::set<IndexId> in_compounds_;  ///< indices that stand in subscripts beside something
     std::set<std::pair<const Node*, const Node*>> seen_;
 };
 

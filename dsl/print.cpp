@@ -232,6 +232,30 @@ std::string str(const Program& program, Expr e) {
     return TermPrinter(program, names).print(e);
 }
 
+std::string brief(const Program& program, Expr e) {
+    constexpr std::size_t most = 40;
+    ExprMap<std::size_t> sizes;  // written out
+    for (Expr node : postorder({e})) {
+        std::size_t size = 1;
+        for (Expr operand : operands(node)) size = std::min(size + sizes.at(operand), most + 1);
+        sizes.emplace(node, size);
+    }
+    if (sizes.at(e) <= most) return str(program, e);
+    // A scalar of that name stands for what is left out.
+    Program shortened = program;
+    const TensorId dots =
+        shortened.add(Tensor{.name = "…", .rank = 0, .role = Role::scalar, .span = {}});
+    const Expr left_out = program.context->access(dots, {}, e->dtype);
+    if (const auto* apply = std::get_if<Apply>(&e->term); apply && apply->args.size() > 3)
+        return str(shortened,
+                   program.context->apply(
+                       apply->op, {apply->args.front(), left_out, apply->args.back()}, e->dtype));
+    ExprMap<Expr> replacement;
+    for (Expr operand : operands(e))
+        if (sizes.at(operand) > most / 4) replacement.emplace(operand, left_out);
+    return str(shortened, substitute(*program.context, e, replacement));
+}
+
 std::string subscript_text(const Program& program, Expr e) {
     PrintNames names{.tensors = tensor_names(program)};
     name_indices(names, program, free_indices(e), {e});

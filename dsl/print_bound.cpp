@@ -1,6 +1,11 @@
 // dsl/print_bound.cpp – text of bound programs: complete, so that equal texts mean equal programs
+#include <algorithm>
+
+#include "base/match.h"
 #include "base/text.h"
 #include "dsl/bound.h"
+#include "dsl/print_term.h"
+#include "dsl/walk.h"
 
 namespace ricci {
 namespace {
@@ -54,17 +59,52 @@ class BoundPrinter {
 
     std::string equation(const BoundEquation& e) const {
         std::string at;
-        for (Expr subscript : e.at) at += (at.empty() ? "" : ",") + str(names_, subscript);
-        std::string value = str(names_, e.value);
+        for (Expr subscript : e.at) at += (at.empty() ? "" : ",") + term(subscript);
+        std::string value = term(e.value);
         if (e.reduction) {
             const Reduction& r = *e.reduction;
             value = format("{} {}[{}{}]({})", ricci::name(r.accumulator), ricci::name(r.reducer),
                            ranges(r.indices),
-                           r.condition ? " | " + str(names_, r.condition) : std::string(), value);
+                           r.condition ? " | " + term(r.condition) : std::string(), value);
         }
         return format("for {}{}:\n  {}[{}] {} {}\n", ranges(e.indices),
                       e.is_injective ? "" : " in order", names_.at(e.target).name, at,
                       ricci::name(e.op), value);
+    }
+
+    /// The term in the language; where that is long since parts are shared, its nodes in order.
+    std::string term(Expr root) const {
+        constexpr std::size_t most = 1000;
+        ExprMap<std::size_t> sizes;  // written out
+        const std::vector<Expr> nodes = postorder({root});
+        for (Expr e : nodes) {
+            std::size_t size = 1;
+            for (Expr operand : operands(e)) size = std::min(size + sizes.at(operand), most + 1);
+            sizes.emplace(e, size);
+        }
+        if (sizes.at(root) <= most) return str(names_, root);
+        ExprMap<std::size_t> numbers;
+        std::string text;
+        for (Expr e : nodes) {
+            numbers.emplace(e, numbers.size());
+            text += format("\n    %{} = {}", numbers.at(e), ricci::name(e->dtype));
+            text += node(e);
+            for (Expr operand : operands(e)) text += format(" %{}", numbers.at(operand));
+        }
+        return text;
+    }
+
+    /// What a node is, but for its operands.
+    std::string node(Expr e) const {
+        return match(
+            e->term, [](const Literal& t) { return " " + str(t.value); },
+            [&](const IndexValue& t) { return " " + names_.at(t.index).name; },
+            [&](const Size& t) { return format(" size {} {}", position(t.tensor), t.dimension); },
+            [&](const Access& t) { return format(" {}[]", names_.at(t.tensor).name); },
+            [](const Apply& t) { return format(" {}", info(t.op).name); },
+            [](const Reduce& t) { return format(" {}", ricci::name(t.reducer)); },
+            [](const Cast& t) { return std::string(t.wraps ? " wrapped" : " cast"); },
+            [](const Modified& t) { return format(" {}", ricci::name(t.outside)); });
     }
 
     std::string ranges(const std::vector<IndexId>& indices) const {

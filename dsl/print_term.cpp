@@ -67,6 +67,9 @@ void for_each_operand(const Term& term, TermPrinter::Place place, Visit visit) {
 
 }  // namespace
 
+/// Of all texts that a printer keeps: each holds those of its operands.
+constexpr std::size_t max_length = std::size_t{1} << 27;
+
 std::string str(const Number& number) {
     return match(
         number, [](bool value) { return std::string(value ? "true" : "false"); },
@@ -101,9 +104,11 @@ void TermPrinter::prepare(Expr root, Place place) {
     std::ranges::sort(todo, {}, [](const Key& key) { return key.first->id; });
     for (const auto& [e, where] : todo) {
         Printed printed = make(e, where);
-        if (printed.text.size() > max_source_bytes)
+        length_ += printed.text.size();
+        if (printed.text.size() > max_source_bytes || length_ > max_length)
             throw Error({.kind = ErrorKind::limit,
-                         .message = format("the text of the program is longer than {} bytes",
+                         .message = format("written out, terms of the program are longer than {} "
+                                           "bytes",
                                            max_source_bytes),
                          .hint = "split the program: give shared parts statements of their own"});
         printed_[int(where)].emplace(e, std::move(printed));

@@ -76,6 +76,7 @@ class TermPrinter {
     const PrintNames& names_;
     IntegerTerms integer_terms_;
     ExprMap<Printed> printed_[2];  ///< by Place
+    std::size_t length_ = 0;       ///< of all texts
 };
 
 /// A literal as it is written: `2`, `0.5`, `1e-5`, `-inf`. A floating one is never written as an

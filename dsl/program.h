@@ -84,8 +84,9 @@ struct Requirement {
     std::vector<IndexId> indices;
     Expr condition;
     /// The error when it fails; `{a}`, `{b}`, `{low}`, `{high}`, `{where}` stand for the values
-    /// found.
+    /// found, `{term}` for the text of `term`: texts are dear, and most are never needed.
     Diagnosis otherwise;
+    Expr term = {};
 };
 
 /// Ranks of arrays by name.
@@ -130,5 +131,7 @@ struct Program {
 /// One equation or term with every reduction explicit.
 [[nodiscard]] std::string str(const Program& program, const Equation& equation);
 [[nodiscard]] std::string str(const Program& program, Expr e);
+/// The same for messages: of a large term only what it is on the outside, with `…` inside.
+[[nodiscard]] std::string brief(const Program& program, Expr e);
 
 }  // namespace ricci

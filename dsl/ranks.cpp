@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -117,9 +118,21 @@ Facts facts_of(const ast::Program& tree) {
 class RankSolver {
   public:
     RankSolver(const ast::Program& tree, const Facts& facts, const Ranks& given)
-        : tree_(tree), facts_(facts), ranks_(given), runs_(facts.places.size()) {}
+        : tree_(tree), facts_(facts), ranks_(given), runs_(facts.places.size()) {
+        for (std::size_t s = 0; s < runs_.size(); ++s)
+            for (const Place& place : facts_.places[s]) {
+                std::vector<std::size_t>& list = mentions_[place.name];
+                if (list.empty() || list.back() != s) list.push_back(s);
+            }
+        for (const Measure& measure : facts_.measures) {
+            int& most = measured_[measure.name];
+            most =
+                std::max(most, measure.dimension < 0 ? -measure.dimension : measure.dimension + 1);
+        }
+    }
 
     void solve() {
+        for (std::size_t s = 0; s < runs_.size(); ++s) waiting_.insert(s);
         follow();
         for (std::size_t s = 0; s < runs_.size(); ++s) {
             if (runs_[s]) continue;
@@ -127,6 +140,7 @@ class RankSolver {
                                              [](const Place& place) { return place.has_run; });
             if (!has_run) continue;
             runs_[s] = supposed_run(s);
+            waiting_.insert(s);
             follow();
         }
         for (const Measure& measure : facts_.measures)
@@ -139,11 +153,17 @@ class RankSolver {
   private:
     /// From what is known to what follows, until nothing does.
     void follow() {
-        bool is_new = true;
-        while (is_new) {
-            is_new = false;
-            for (std::size_t s = 0; s < runs_.size(); ++s)
-                for (const Place& place : facts_.places[s]) is_new |= follow(s, place);
+        while (!waiting_.empty()) {
+            const std::size_t s = *waiting_.begin();
+            waiting_.erase(waiting_.begin());
+            for (const Place& place : facts_.places[s]) {
+                const bool is_ranked = ranks_.contains(place.name);
+                if (!follow(s, place)) continue;
+                waiting_.insert(s);
+                if (is_ranked) continue;
+                const std::vector<std::size_t>& list = mentions_.at(place.name);
+                waiting_.insert(list.begin(), list.end());
+            }
         }
     }
     bool follow(std::size_t s, const Place& place) {
@@ -172,12 +192,9 @@ class RankSolver {
     [[nodiscard]] int supposed_run(std::size_t s) const {
         int run = 1;
         for (const Place& place : facts_.places[s])
-            for (const Measure& measure : facts_.measures) {
-                if (!place.has_run || measure.name != place.name) continue;
-                const int needed =
-                    measure.dimension < 0 ? -measure.dimension : measure.dimension + 1;
-                run = std::max(run, needed - place.written);
-            }
+            if (const auto needed = measured_.find(place.name);
+                place.has_run && needed != measured_.end())
+                run = std::max(run, needed->second - place.written);
         return run;
     }
 
@@ -214,7 +231,10 @@ class RankSolver {
     const ast::Program& tree_;
     const Facts& facts_;
     Ranks ranks_;
-    std::vector<std::optional<int>> runs_;  ///< by statement
+    std::vector<std::optional<int>> runs_;                      ///< by statement
+    std::map<std::string, std::vector<std::size_t>> mentions_;  ///< statements, by array
+    std::map<std::string, int> measured_;  ///< dimensions that `size` asks for, by array
+    std::set<std::size_t> waiting_;        ///< statements to look at (again)
 };
 
 /// Writes the runs of one statement out.

@@ -20,6 +20,7 @@ struct Findings {
     std::int64_t low = 0;
     std::int64_t high = 0;
     std::string where;
+    std::string term;
 };
 
 class Checker {
@@ -50,7 +51,7 @@ class Checker {
             }
             return false;
         }();
-        if (!holds) throw Error(filled(requirement.otherwise, found));
+        if (!holds) throw Error(filled(requirement, found));
     }
 
   private:
@@ -65,7 +66,7 @@ class Checker {
         if (!requirement.condition) return true;
         const auto without =
             point_without(program_, sizes_.condition_with_numbers(requirement.condition),
-                          requirement.indices, range_of_);
+                          requirement.indices, range_of_, work_);
         if (without && !without->empty()) found.where = format(" for {}", *without);
         return !without;
     }
@@ -85,10 +86,10 @@ class Checker {
         std::vector<IndexId> domain = requirement.indices;
         if (condition)
             for (IndexId id : free_indices(condition)) domain.push_back(id);
-        std::vector<BoundIndex> ranges(program_.indices.size());
-        for (IndexId id : domain) ranges[position(id)] = range_of_(id);
+        ranges_.resize(program_.indices.size());
+        for (IndexId id : domain) ranges_[position(id)] = range_of_(id);
         const SubscriptBounds bounds =
-            prove_in_bounds(ranges, domain, condition, subscript, found.b);
+            prove_in_bounds(ranges_, domain, condition, subscript, found.b);
         if (!bounds.is_affine) throw Error(not_affine(requirement));
         found.low = bounds.low;
         found.high = bounds.high;
@@ -104,14 +105,19 @@ class Checker {
         return diagnosis;
     }
 
-    Diagnosis filled(Diagnosis diagnosis, const Findings& found) {
+    Diagnosis filled(const Requirement& requirement, Findings found) {
+        Diagnosis diagnosis = requirement.otherwise;
+        if (requirement.term)
+            found.term = requirement.kind == Requirement::Kind::not_empty
+                             ? brief(program_, requirement.term)
+                             : subscript_text(program_, requirement.term);
         diagnosis.message = filled(diagnosis.message, found);
         for (Label& label : diagnosis.labels) label.text = filled(label.text, found);
         diagnosis.hint = filled(diagnosis.hint, found);
         return diagnosis;
     }
 
-    /// The text with `{a} {b} {low} {high} {shape N} {narrower A,0 B,1}` filled in.
+    /// The text with `{a} {b} {low} {high} {term} {shape N} {narrower A,0 B,1}` filled in.
     std::string filled(const std::string& text, const Findings& found) {
         std::string result;
         for (std::size_t from = 0; from < text.size();) {
@@ -134,6 +140,7 @@ class Checker {
         if (place == "low") return std::to_string(found.low);
         if (place == "high") return std::to_string(found.high);
         if (place == "where") return found.where;
+        if (place == "term") return found.term;
         if (place.starts_with("shape ")) {
             std::size_t number = 0;
             std::from_chars(place.data() + 6, place.data() + place.size(), number);
@@ -152,6 +159,9 @@ class Checker {
     const Program& program_;
     SizeEvaluator& sizes_;
     const std::function<BoundIndex(IndexId)>& range_of_;
+    /// What all conditions of a program together may take to evaluate: a fraction of a second.
+    std::int64_t work_ = 10'000'000;
+    std::vector<BoundIndex> ranges_;  ///< of the indices that were asked for
 };
 
 }  // namespace
@@ -159,7 +169,11 @@ class Checker {
 void check_requirements(const Program& program, SizeEvaluator& sizes,
                         const std::function<BoundIndex(IndexId)>& range_of) {
     Checker checker(program, sizes, range_of);
-    for (const Requirement& requirement : program.requirements) checker.check(requirement);
+    for (const Requirement& requirement : program.requirements) {
+        const auto& labels = requirement.otherwise.labels;
+        at_place(requirement.otherwise.source, labels.empty() ? Span{} : labels.front().span,
+                 [&] { checker.check(requirement); });
+    }
 }
 
 }  // namespace ricci

@@ -76,13 +76,18 @@ void SizeRelations::learn(Expr a, Expr b) {
     relation->parts.erase(node);
     Form solution;
     if (!add(solution, *relation, -coefficient)) return;
-    for (auto& [other, form] : solutions_) {
-        const auto use = form.parts.find(node);
-        if (use == form.parts.end()) continue;
-        const std::int64_t factor = use->second;
-        form.parts.erase(use);
-        if (!add(form, solution, factor)) return;
-    }
+    const auto users = users_.extract(node);
+    if (!users.empty())
+        for (const std::uint32_t other : users.mapped()) {
+            Form& form = solutions_.at(other);
+            const auto use = form.parts.find(node);
+            if (use == form.parts.end()) continue;
+            const std::int64_t factor = use->second;
+            form.parts.erase(use);
+            if (!add(form, solution, factor)) return;
+            for (const auto& part : solution.parts) users_[part.first].insert(other);
+        }
+    for (const auto& part : solution.parts) users_[part.first].insert(node);
     solutions_.emplace(node, std::move(solution));
 }
 

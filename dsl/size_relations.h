@@ -37,6 +37,7 @@ class SizeRelations {
 
     std::set<std::pair<std::uint32_t, std::uint32_t>> stated_;  ///< as they stand, by node
     std::map<std::uint32_t, Form> solutions_;  ///< node = form, forms free of solved nodes
+    std::map<std::uint32_t, std::set<std::uint32_t>> users_;  ///< whose solutions may hold a node
 };
 
 }  // namespace ricci

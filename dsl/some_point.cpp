@@ -10,9 +10,6 @@
 namespace ricci {
 namespace {
 
-/// A condition is evaluated at so many points at most: a tenth of a second.
-constexpr std::int64_t max_points = 200'000;
-
 std::int64_t wrapped(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 std::uint64_t bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
@@ -80,6 +77,8 @@ class Condition {
         return values_.back() != 0;
     }
 
+    [[nodiscard]] std::int64_t size() const { return std::ssize(nodes_); }
+
   private:
     std::optional<std::int64_t> value_at(std::size_t n, const std::vector<IndexId>& indices,
                                          const std::vector<std::int64_t>& point) {
@@ -128,7 +127,8 @@ bool reads_no_array(Expr condition) {
 
 std::optional<std::string> point_without(const Program& program, Expr condition,
                                          const std::vector<IndexId>& around,
-                                         const std::function<BoundIndex(IndexId)>& range_of) {
+                                         const std::function<BoundIndex(IndexId)>& range_of,
+                                         std::int64_t& work) {
     // Those around first.
     std::vector<IndexId> indices = free_indices(condition);
     const auto is_around = [&](IndexId id) {
@@ -144,12 +144,12 @@ std::optional<std::string> point_without(const Program& program, Expr condition,
         if (box.back().extent() == 0) return std::nullopt;
     }
     Condition test(condition);
-    std::int64_t left = max_points;
     do {
         bool is_found = false;
         do {
             const std::optional<bool> holds = test.holds(indices, point);
-            if (!holds || --left == 0) return std::nullopt;
+            work -= test.size();
+            if (!holds || work < 0) return std::nullopt;
             is_found = *holds;
         } while (!is_found && advance(point, box, outer, box.size()));
         if (!is_found) {

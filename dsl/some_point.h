@@ -1,6 +1,7 @@
 // dsl/some_point.h – whether a condition of indices leaves something to reduce
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,9 +17,10 @@ namespace ricci {
 
 /// A point of the indices `around` for which no values of the condition's other indices satisfy it,
 /// as a text: "`i` = 0", empty without such indices. Nothing when there is none, or when that takes
-/// too long to say. Sizes and scalars of the condition are numbers.
+/// more than `work` operations to say, of which what is done is taken off. Sizes and scalars of the
+/// condition are numbers.
 [[nodiscard]] std::optional<std::string> point_without(
     const Program& program, Expr condition, const std::vector<IndexId>& around,
-    const std::function<BoundIndex(IndexId)>& range_of);
+    const std::function<BoundIndex(IndexId)>& range_of, std::int64_t& work);
 
 }  // namespace ricci

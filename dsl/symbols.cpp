@@ -39,9 +39,13 @@ TensorId Symbols::tensor(std::string_view name) const {
     return found->second;
 }
 
-void Symbols::for_each_name(const ast::ExprPtr& subscript,
-                            const std::function<void(const ast::Name&, Span)>& visit) const {
-    std::set<std::string, std::less<>> seen;  // locals: one may be defined by itself
+void Symbols::for_each_name(const ast::ExprPtr& subscript, const NameVisitor& visit) const {
+    Visited visited;
+    for_each_name(subscript, visit, visited);
+}
+
+void Symbols::for_each_name(const ast::ExprPtr& subscript, const NameVisitor& visit,
+                            Visited& visited) const {
     std::vector<ast::ExprPtr> waiting{subscript};
     while (!waiting.empty()) {
         const ast::ExprPtr root = waiting.back();
@@ -51,9 +55,11 @@ void Symbols::for_each_name(const ast::ExprPtr& subscript,
                 const auto local = locals_.find(name->name);
                 if (local == locals_.end() || name->dollar)
                     visit(*name, e.span);
-                else if (seen.insert(name->name).second)
+                else if (visited.locals.insert(name->name).second)
                     waiting.push_back(local->second);
             }
+            if (std::holds_alternative<ast::Access>(e.node))
+                return visited.accesses.insert(&e).second;
             const auto* call = std::get_if<ast::Call>(&e.node);
             if (!call || call->name == "size") return !call;
             if (outside_from_name(call->name) != Outside::pad) return true;
@@ -72,16 +78,19 @@ void Symbols::collect_indices(const ast::Statement& statement) {
         match(
             clause, [&](const ast::WhereRange& range) { indices_.insert(range.name); },
             [&](const ast::WhereLocal& local) { locals_.emplace(local.name, local.value); });
+    Visited visited;
     const auto names_of_subscript = [&](const ast::ExprPtr& subscript) {
-        for_each_name(subscript, [&](const ast::Name& name, Span) {
+        const auto insert = [&](const ast::Name& name, Span) {
             if (!name.dollar && !is_constant(name.name)) indices_.insert(name.name);
-        });
+        };
+        for_each_name(subscript, insert, visited);
     };
     for (const ast::Slot& slot : statement.target.slots)
         if (slot.expr) names_of_subscript(slot.expr);
     ast::for_each_root(statement, [&](const ast::ExprPtr& root) {
         ast::walk(root, [&](const ast::Expr& e) {
-            if (const auto* access = std::get_if<ast::Access>(&e.node))
+            const auto* access = std::get_if<ast::Access>(&e.node);
+            if (access && visited.accesses.insert(&e).second)
                 for (const ast::ExprPtr& subscript : access->at) names_of_subscript(subscript);
             if (const auto* reduce = std::get_if<ast::Reduce>(&e.node))
                 for (const ast::ReduceIndex& index : reduce->indices) indices_.insert(index.name);

@@ -23,8 +23,8 @@ class Symbols {
 
     /// Calls `visit` with the names in a subscript of the statement last declared, in reading
     /// order; locals are looked into. The array of a `size` is none of them.
-    void for_each_name(const ast::ExprPtr& subscript,
-                       const std::function<void(const ast::Name&, Span)>& visit) const;
+    using NameVisitor = std::function<void(const ast::Name&, Span)>;
+    void for_each_name(const ast::ExprPtr& subscript, const NameVisitor& visit) const;
     /// The names that are indices in the statement last declared.
     [[nodiscard]] const std::set<std::string, std::less<>>& indices() const { return indices_; }
     [[nodiscard]] const ast::Def* def(std::string_view name) const;
@@ -35,6 +35,13 @@ class Symbols {
     void set(const std::string& name, TensorId id) { latest_[name] = id; }
 
   private:
+    /// What was looked into: no part of a statement is looked into twice, nor for ever.
+    struct Visited {
+        std::set<std::string, std::less<>> locals;
+        std::set<const ast::Expr*> accesses;
+    };
+    void for_each_name(const ast::ExprPtr& subscript, const NameVisitor& visit,
+                       Visited& visited) const;
     void collect_indices(const ast::Statement& statement);
     void declare_expr(const ast::ExprPtr& e);
     void declare_array(const std::string& name, int rank, Span span);

@@ -102,7 +102,7 @@ Expr Typing::adopt(const Typed& operand, DType dtype, Fit fit) {
         return is_integer(term->dtype) ? context_.cast(term, dtype, true) : convert(term, dtype);
     const std::optional<Expr> fitted = fitted_literal(context_, term, dtype, fit == Fit::modular);
     if (!fitted)
-        fail(format("the number {} does not fit the type {}", str(program_, term), name(dtype)),
+        fail(format("the number {} does not fit the type {}", brief(program_, term), name(dtype)),
              "convert what it is combined with, as in `i64(…)`");
     return *fitted;
 }
@@ -199,7 +199,7 @@ class Typing::Promotion {
 void Typing::add_to(Promotion& promotion, const Typed& operand, Expr e) const {
     const auto apart = promotion.add(operand);
     if (!apart) return;
-    fail(format("`{}` combines {} with {}", str(program_, e), name(apart->first),
+    fail(format("`{}` combines {} with {}", brief(program_, e), name(apart->first),
                 name(apart->second)),
          "convert one of them, as in `i64(…)`");
 }
@@ -291,7 +291,7 @@ Typing::Typed Typing::comparison(const Apply& apply, Expr e, Integers integers) 
     }
     const Common common = this->common({a, b}, e, integers);
     if (kind(common.type) == 3 && apply.op != Op::eq && apply.op != Op::ne)
-        fail(format("`{}` orders complex numbers", str(program_, e)),
+        fail(format("`{}` orders complex numbers", brief(program_, e)),
              "compare their parts: `real(…)`, `abs(…)`");
     // Values of one narrow type compare as they are.
     const bool are_alike = a.term->dtype == b.term->dtype && common.in != DType::f32;
@@ -357,7 +357,7 @@ Typing::Typed Typing::complex_function(const Apply& apply, Expr e, const std::ve
                                        std::vector<Expr> args, const Common& common) {
     const Op op = apply.op;
     if (op == Op::min || op == Op::max || op == Op::clamp)
-        fail(format("`{}` orders complex numbers", str(program_, e)),
+        fail(format("`{}` orders complex numbers", brief(program_, e)),
              "compare their parts: `real(…)`, `abs(…)`");
     if (!has_complex_form(op))
         fail(format("`{}` is not defined for complex numbers", info(op).name),

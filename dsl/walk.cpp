@@ -9,33 +9,87 @@
 namespace ricci {
 namespace {
 
+/// Nodes that were met, and what became of them: open addressing, as walks are what most of
+/// checking a program is.
+class NodeMap {
+  public:
+    /// Whether the node is new.
+    bool insert(Expr e, Expr value = {}) {
+        if (2 * (count_ + 1) > slots_.size()) grow();
+        Slot& place = slot(&*e);
+        if (place.node != nullptr) return false;
+        place = {&*e, value};
+        ++count_;
+        return true;
+    }
+    [[nodiscard]] Expr at(Expr e) const { return slots_[find(slots_, &*e)].value; }
+
+  private:
+    struct Slot {
+        const Node* node = nullptr;
+        Expr value = {};
+    };
+    static std::size_t find(const std::vector<Slot>& slots, const Node* node) {
+        const std::size_t mask = slots.size() - 1;
+        std::size_t n = node->hash & mask;
+        while (slots[n].node != nullptr && slots[n].node != node) n = (n + 1) & mask;
+        return n;
+    }
+    Slot& slot(const Node* node) { return slots_[find(slots_, node)]; }
+    void grow() {
+        const std::vector<Slot> before = std::move(slots_);
+        slots_.assign(before.size() * 4, {});
+        for (const Slot& each : before)
+            if (each.node != nullptr) slot(each.node) = each;
+    }
+
+    std::vector<Slot> slots_ = std::vector<Slot>(32);
+    std::size_t count_ = 0;
+};
+
+/// Calls `visit` with each operand, in order.
+template <class Visit>
+void for_each_operand(Expr e, Visit visit) {
+    const auto if_set = [&](Expr operand) {
+        if (operand) visit(operand);
+    };
+    match(
+        e->term, [](const Literal&) {}, [](const IndexValue&) {}, [](const Size&) {},
+        [&](const Access& t) { std::ranges::for_each(t.at, visit); },
+        [&](const Apply& t) { std::ranges::for_each(t.args, visit); },
+        [&](const Reduce& t) {
+            if_set(t.condition);
+            visit(t.body);
+        },
+        [&](const Cast& t) { visit(t.a); },
+        [&](const Modified& t) {
+            for (Expr operand : {t.at, t.low, t.high, t.value}) if_set(operand);
+        });
+}
+
 /// The nodes reachable from the roots, not looking below those for which `stop` holds; operands
 /// first (ids grow from operands to users).
 template <class Stop>
 std::vector<Expr> reachable(const std::vector<Expr>& roots, Stop stop) {
-    std::unordered_set<const Node*> seen;
+    NodeMap seen;
     std::vector<Expr> nodes;
-    std::vector<Expr> stack;
     const auto visit = [&](Expr e) {
-        if (e && seen.insert(&*e).second) stack.push_back(e);
+        if (e && seen.insert(e)) nodes.push_back(e);
     };
     for (Expr root : roots) visit(root);
-    while (!stack.empty()) {
-        const Expr e = stack.back();
-        stack.pop_back();
-        nodes.push_back(e);
-        if (stop(e)) continue;
-        for (Expr operand : operands(e)) visit(operand);
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+        const Expr e = nodes[n];
+        if (!stop(e)) for_each_operand(e, visit);
     }
     std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });
     return nodes;
 }
 
 /// The node with its operands replaced through `done`.
-Expr rebuild(Context& context, Expr e, const ExprMap<Expr>& done) {
+Expr rebuild(Context& context, Expr e, const NodeMap& done) {
     const auto now = [&](Expr operand) { return operand ? done.at(operand) : operand; };
     bool changed = false;
-    for (Expr operand : operands(e)) changed |= now(operand) != operand;
+    for_each_operand(e, [&](Expr operand) { changed |= now(operand) != operand; });
     if (!changed) return e;
     const auto all = [&](std::vector<Expr> list) {
         for (Expr& item : list) item = now(item);
@@ -59,15 +113,16 @@ Expr rebuild(Context& context, Expr e, const ExprMap<Expr>& done) {
 /// Calls `visit` on the distinct nodes in reading order, users before operands.
 template <class Visit>
 void preorder(Expr root, Visit visit) {
-    std::unordered_set<const Node*> seen;
+    NodeMap seen;
     std::vector<Expr> stack{root};
     while (!stack.empty()) {
         const Expr e = stack.back();
         stack.pop_back();
-        if (!e || !seen.insert(&*e).second) continue;
+        if (!e || !seen.insert(e)) continue;
         visit(e);
-        const std::vector<Expr> below = operands(e);
-        stack.insert(stack.end(), below.rbegin(), below.rend());
+        const std::size_t first = stack.size();
+        for_each_operand(e, [&](Expr operand) { stack.push_back(operand); });
+        std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
     }
 }
 
@@ -82,17 +137,17 @@ std::vector<Expr> value_nodes(Expr root) {
 }
 
 Expr rewrite(Context& context, Expr root, const std::function<Expr(Expr)>& step) {
-    ExprMap<Expr> done;
-    for (Expr e : postorder({root})) done.emplace(e, step(rebuild(context, e, done)));
+    NodeMap done;
+    for (Expr e : postorder({root})) done.insert(e, step(rebuild(context, e, done)));
     return done.at(root);
 }
 
 Expr substitute(Context& context, Expr root, const ExprMap<Expr>& replacement) {
-    ExprMap<Expr> done;
+    NodeMap done;
     const auto replaced = [&](Expr e) { return replacement.contains(e); };
     for (Expr e : reachable({root}, replaced)) {
         const auto found = replacement.find(e);
-        done.emplace(e, found != replacement.end() ? found->second : rebuild(context, e, done));
+        done.insert(e, found != replacement.end() ? found->second : rebuild(context, e, done));
     }
     return done.at(root);
 }

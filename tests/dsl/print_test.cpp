@@ -220,7 +220,7 @@ TEST_CASE("a text that grows beyond what a program may be is refused") {
     text += "A[i]" + std::string(40, ')');
     const Program program = parse_program(text);
     CHECK(tests::error_text([&] { (void)str(program); }) ==
-          "limit: the text of the program is longer than 1048576 bytes\n"
+          "limit: written out, terms of the program are longer than 1048576 bytes\n"
           "  = hint: split the program: give shared parts statements of their own");
 }
 

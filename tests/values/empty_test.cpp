@@ -38,6 +38,15 @@ TEST_CASE("a reduction over nothing gives the identity of its type") {
     }
 }
 
+TEST_CASE(
+    "the gradient of a reduction of nothing is as empty, and what it would read is not made") {
+    const Array none = Array::zeros(DType::f32, {0});
+    const Array keys = Array::zeros(DType::i64, {0});
+    const Function gradient = compile("h[J[n]] += 1; g[J[n]] max= x[n]", "", Device::cpu).grad("x");
+    CHECK(gradient(Arguments{{"J", keys}, {"g", none}, {"x", none}, {"dg", none}}).shape() ==
+          Shape{0});
+}
+
 TEST_CASE("what a condition leaves nothing of gives the identity, too") {
     const Array a = small_values(DType::f32, 33);
     for (const auto& [reducer, expected] :

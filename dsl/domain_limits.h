@@ -1,0 +1,23 @@
+// dsl/domain_limits.h – how far indices may run
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dsl/bound.h"
+
+namespace ricci {
+
+/// Bounds of ranges lie from -2^61 to 2^61, so that arithmetic with a few of them fits into 64
+/// bits.
+inline constexpr std::int64_t max_bound = std::int64_t{1} << 61;
+/// Points of one statement: more than any machine goes through.
+inline constexpr std::int64_t max_points = std::int64_t{1} << 56;
+
+/// Throws: `limit` when the range goes beyond `max_bound`.
+void check_range(const BoundIndex& index, const SourcePtr& source);
+/// Throws: `limit` when the indices have more than `max_points` points together.
+void check_points(const BoundProgram& program, const std::vector<IndexId>& domain,
+                  const SourcePtr& source);
+
+}  // namespace ricci
