@@ -5,12 +5,12 @@
 #include <functional>
 #include <limits>
 #include <set>
-#include <unordered_set>
 
 #include "affine/system.h"
 #include "base/error.h"
 #include "base/match.h"
 #include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
 
@@ -38,20 +38,6 @@ BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) 
 }
 
 namespace {
-
-/// Calls `visit` for every distinct node of the values.
-void for_each_node(const std::vector<Value>& roots,
-                   const std::function<void(const Value&)>& visit) {
-    std::unordered_set<const ValueNode*> seen;
-    std::vector<Value> pending = roots;
-    while (!pending.empty()) {
-        const Value value = pending.back();
-        pending.pop_back();
-        if (!value || !seen.insert(value.get()).second) continue;
-        visit(value);
-        for (Value& operand : operands(value)) pending.push_back(std::move(operand));
-    }
-}
 
 std::vector<Value> written_values(const Kernel& kernel) {
     std::vector<Value> values;

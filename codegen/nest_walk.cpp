@@ -1,6 +1,8 @@
 // codegen/nest_walk.cpp – traversals of nests that passes and checks share
 #include "codegen/nest_walk.h"
 
+#include <unordered_set>
+
 #include "base/match.h"
 
 namespace ricci::codegen {
@@ -129,6 +131,19 @@ void substitute(Body& body, Substitution& to) {
                 if (fold.place) fold.place = to(fold.place);
             },
             [](auto&) {});
+}
+
+void for_each_node(const std::vector<Value>& roots,
+                   const std::function<void(const Value&)>& visit) {
+    std::unordered_set<const ValueNode*> seen;
+    std::vector<Value> pending = roots;
+    while (!pending.empty()) {
+        const Value value = pending.back();
+        pending.pop_back();
+        if (!value || !seen.insert(value.get()).second) continue;
+        visit(value);
+        for (Value& operand : operands(value)) pending.push_back(std::move(operand));
+    }
 }
 
 }  // namespace ricci::codegen

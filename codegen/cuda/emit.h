@@ -32,7 +32,8 @@ namespace ricci::codegen::cuda {
 [[nodiscard]] std::string symbol(const Nest& nest, std::size_t number);
 
 /// One kernel for each nest, in order, without the prelude. The parameters of a kernel are its
-/// argument buffers, in order. `first` is the number of the first nest in its plan.
+/// argument buffers, in order. `first` is the number of the first nest in its plan. Registered
+/// functions are defined in front. Throws: `device` for one that has no CUDA text.
 [[nodiscard]] std::string emit_kernels(std::span<const Nest> nests, std::size_t first = 0);
 
 /// A nest of one task as a function of pointers to its argument buffers, in order, without the

@@ -128,6 +128,7 @@ Text choice(const std::vector<Text>& args) {
 }
 
 std::string function_name(Op op) {
+    if (is_registered(op)) return format("function_{}", info(op).name);
     if (op == Op::floordiv) return "floordiv";
     if (op == Op::mod) return "mod";
     return std::string(info(op).name);

@@ -185,6 +185,28 @@ TEST_CASE("empty arrays, scalars and numbers are arguments") {
     CHECK(shifted(Array::arange(DType::f32, {5}), 3).at({1}) == 4);
 }
 
+double half_wave(double x) { return x > 0 ? x * x : 0; }
+
+TEST_CASE("a registered function is called by a kernel as its CUDA text says") {
+    register_function({.name = "half_wave",
+                       .value = &half_wave,
+                       .derivatives = {"x > 0 ? 2*x : 0"},
+                       .cuda = "x > 0 ? x * x : 0"});
+    register_function({.name = "host_only", .value = &half_wave});
+    const EmulatedGpu emulated;
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Arguments at{{"x", Array::randn(dtype, {300}, 1)}};
+        CHECK(difference(compile("y[i] := half_wave(3*x[i]) + x[i]", "f", Device::cuda), at) == "");
+        CHECK(difference(compile("y := half_wave(x[i])", "f", Device::cuda), at) == "");
+    }
+    CHECK(error_text([] {
+              (void)compile("y[i] := host_only(x[i])", "f",
+                            Device::cuda)(Array::zeros(DType::f32, {3}));
+          }) ==
+          "device: `host_only` was registered without CUDA text\n"
+          "  = hint: give `cuda` to register_function, or run on the CPU");
+}
+
 TEST_CASE("a function goes on when the GPU was given up and is there again") {
     std::optional<Function> twice;
     {
