@@ -227,6 +227,12 @@ TEST_CASE("emit refuses what is wrong and leaves no file") {
         emit({linear, "W=2x3", "X=4x5", "b=2:f32", "--target", "cpp", "-o", "linear.cpp"}).status ==
         1);
     CHECK(emit({linear, "--target", "cpp", "-o", "linear.cpp"}).status == 1);
+    for (const std::string other : {"dY=4x2", "Z=4x2"})
+        CHECK(emit({linear, "W=2x3", "X=4x3", "b=2:f32", other, "--target", "cpp", "-o", "a.cpp"})
+                  .err.starts_with("name: "));
+    CHECK(
+        emit({linear, "W=2x3", "X=4x3", "b=2:f32", "--wrt", "Q", "--target", "cpp", "-o", "a.cpp"})
+            .err.starts_with("name: "));
     const Outcome unwritable =
         emit({"y[i] := 2*x[i]", "x=3:f32", "--target", "cpp", "-o", "no/such/folder/y.cpp"});
     CHECK(unwritable.status == 1);

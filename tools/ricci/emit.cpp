@@ -42,7 +42,7 @@ class Sources {
         grad::Options gradients;
         for (const auto& [name, spec] : given_) {
             const auto output = output_of_cotangent(program_, name);
-            if (!program_.argument(name) && output) {
+            if (!options.wrt.empty() && !program_.argument(name) && output) {
                 gradients.cotangents.push_back(*output);
                 forward.erase(name);
             } else if (is_complex(spec.dtype)) {
