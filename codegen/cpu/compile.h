@@ -17,6 +17,9 @@ namespace ricci::codegen::cpu {
 /// Throws: `device` for an unknown name.
 [[nodiscard]] Target named_target(std::string_view name);
 
+/// The symbol of a nest's entry point: `ricci_<position>_<name>`.
+[[nodiscard]] std::string entry_symbol(const Nest& nest, std::size_t position);
+
 /// LLVM IR text of the nests, for `explain --stage llvm`.
 [[nodiscard]] std::string emit_text(std::span<const Nest> nests, const Target& target);
 /// Assembly of the nests, for `explain --stage asm`.

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "codegen/cpu/compile.h"
 #include "codegen/cpu/nest_emitter.h"
 
 namespace ricci::codegen::cpu {

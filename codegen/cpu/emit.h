@@ -15,10 +15,7 @@ class Module;
 
 namespace ricci::codegen::cpu {
 
-/// The symbol of a nest's entry point: `ricci_<position>_<name>`.
-[[nodiscard]] std::string entry_symbol(const Nest& nest, std::size_t position);
-
-/// A verified module with an entry point for each nest (see compile.h for its signature).
+/// A verified module with an entry point for each nest (see compile.h for its name and signature).
 /// Throws: `internal` where a nest breaks the rules of nest.h, `type` for unsupported types.
 [[nodiscard]] std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context,
                                                  std::span<const Nest> nests, const Target& target);

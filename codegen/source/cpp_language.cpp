@@ -194,8 +194,7 @@ CppText in_cpp(std::string_view functions) {
     static const std::vector<Definition> all = make_definitions();
     CppText result;
     result.functions = spelled(std::string(functions), false);
-    for (const Definition& definition : needed(all, result.functions))
-        result.definitions += '\n' + definition.text;
+    result.definitions = str(needed(all, result.functions));
     return result;
 }
 

@@ -216,6 +216,18 @@ std::vector<Definition> definitions(std::string_view prelude) {
     return result;
 }
 
+std::string str(const std::vector<Definition>& all) {
+    std::string text;
+    bool was_line = false;
+    for (const Definition& definition : all) {
+        const bool is_line = std::ranges::count(definition.text, '\n') == 1;
+        if (!is_line || !was_line) text += '\n';
+        text += definition.text;
+        was_line = is_line;
+    }
+    return text;
+}
+
 std::vector<Definition> needed(const std::vector<Definition>& all, std::string_view text) {
     std::vector<bool> is_needed(all.size());
     std::vector<std::string> pending{std::string(text)};

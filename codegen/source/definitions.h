@@ -18,6 +18,9 @@ struct Definition {
 /// the end, are written out.
 [[nodiscard]] std::vector<Definition> definitions(std::string_view prelude);
 
+/// Their text, each behind an empty line but for those of one line without a comment.
+[[nodiscard]] std::string str(const std::vector<Definition>& all);
+
 /// Those that the text names, and those that these name in turn, in order.
 [[nodiscard]] std::vector<Definition> needed(const std::vector<Definition>& all,
                                              std::string_view text);

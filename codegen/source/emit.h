@@ -35,6 +35,15 @@ struct SourceProgram {
 /// One C++17 file: a function for each kernel, an entry point for each program.
 [[nodiscard]] std::string emit_cpp(std::span<const SourceProgram> programs);
 
+/// One CUDA C++ file: the kernels as they run, the part of the prelude that they need, and an entry
+/// point for each program on pointers to device memory, with a last parameter `cudaStream_t
+/// stream`. Its temporaries are taken and given back in the order of the stream.
+[[nodiscard]] std::string emit_cuda(std::span<const SourceProgram> programs, const Target& target);
+
+/// One module in LLVM IR: the kernels as they run. A comment says in which order, and on what
+/// memory, they make up each program. Throws: `device` in a build without LLVM.
+[[nodiscard]] std::string emit_llvm(std::span<const SourceProgram> programs, const Target& target);
+
 /// The program as a file has it: complex arrays as two arrays, all of them row-major.
 [[nodiscard]] BoundProgram in_plain_arrays(BoundProgram program);
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/shape.h"
 #include "base/text.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/nest_writer.h"
@@ -79,8 +80,8 @@ class CppEntry {
                 signature(format("extern \"C\" const char* {}", entry_.symbol), parameters);
         for (const Parameter& parameter : entry_.parameters)
             if (parameter.fixed)
-                line(format("if (*{} != {}) return \"range: the code is for {} = {}\";",
-                            parameter.name, *parameter.fixed, parameter.name, *parameter.fixed));
+                refuse(format("*{} != {}", parameter.name, *parameter.fixed),
+                       format("range: the code is for {} = {}", parameter.name, *parameter.fixed));
             else if (!parameter.is_used)
                 line(format("(void){};", parameter.name));
         declare_temporaries();
@@ -91,8 +92,8 @@ class CppEntry {
         for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
             call(functions_[s], plan_.steps[s]);
             for (; check != plan_.checks.end() && check->after == s; ++check)
-                line(format("if ({} < 0) return \"{}\";", entry_.buffers[check->buffer].name,
-                            message(program_.bound, program_.bound.checks[check->check])));
+                refuse(format("{} < 0", entry_.buffers[check->buffer].name),
+                       message(program_.bound, program_.bound.checks[check->check]));
         }
         commit();
         line("return nullptr;");
@@ -101,6 +102,10 @@ class CppEntry {
 
   private:
     void line(std::string_view text) { text_ += format("    {}\n", text); }
+    void refuse(std::string_view condition, std::string_view words) {
+        line(format("if ({})", condition));
+        line(format("    return \"{}\";", words));
+    }
     [[nodiscard]] DType dtype(const Parameter& parameter) const {
         return program_.bound.at(parameter.tensor).dtype;
     }
@@ -147,9 +152,7 @@ class CppEntry {
                         pointer(*parameter)));
     }
     [[nodiscard]] std::int64_t elements(const Parameter& parameter) const {
-        std::int64_t count = 1;
-        for (const std::int64_t extent : program_.bound.at(parameter.tensor).shape) count *= extent;
-        return count;
+        return element_count(program_.bound.at(parameter.tensor).shape);
     }
     static std::string element_type(DType dtype) {
         return std::string(is_half(dtype) ? cuda::type_name(dtype) : cpp_type(dtype));

@@ -19,11 +19,17 @@ Parameter* find(std::vector<Parameter>& parameters, TensorId tensor) {
     return found == parameters.end() ? nullptr : &*found;
 }
 
+/// A name that no function of the file has.
+std::string free_name(Entry& entry, const std::string& wanted) {
+    const bool may_meet = wanted.starts_with("step_") || wanted.starts_with("cuda");
+    return entry.names.take(may_meet ? "my_" + wanted : wanted);
+}
+
 void add_parameters(Entry& entry, const SourceProgram& source) {
     const BoundProgram& program = source.bound;
     const auto add = [&](TensorId id, Parameter::Use use) {
         entry.parameters.push_back(
-            {.tensor = id, .name = entry.names.take(program.at(id).name), .use = use});
+            {.tensor = id, .name = free_name(entry, program.at(id).name), .use = use});
     };
     for (const TensorId id : program.arguments) add(id, Parameter::Use::read);
     for (const BoundEquation& equation : program.equations) {
@@ -105,7 +111,7 @@ Entry make_entry(const SourceProgram& program, const Plan& plan) {
                 ? find(entry.parameters, storage(program.bound, buffer.tensor))
                 : nullptr;
         if (parameter != nullptr) added.parameter = parameter - entry.parameters.data();
-        added.name = parameter != nullptr ? parameter->name : entry.names.take(buffer.name);
+        added.name = parameter != nullptr ? parameter->name : free_name(entry, buffer.name);
     }
     for (const Step& step : plan.steps)
         for (const std::size_t b : step.buffers) entry.buffers[b].is_used = true;

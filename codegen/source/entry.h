@@ -41,7 +41,7 @@ struct Entry {
 /// The name of a nest's function: that of the tensor it makes behind a number.
 [[nodiscard]] std::string function_name(const Nest& nest, std::size_t number);
 
-/// `// ` lines: what the entry point computes and what it is given.
+/// Lines that begin with `//`: what the entry point computes and what it is given.
 [[nodiscard]] std::string description(const SourceProgram& program, const Entry& entry);
 
 /// What a failed check of the program says.

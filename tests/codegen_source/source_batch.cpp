@@ -140,10 +140,14 @@ void SourceBatch::add_gradients(const std::string& text, const std::string& wrt,
     }
 }
 
-std::string SourceBatch::difference() const {
+std::vector<SourceProgram> SourceBatch::sources() const {
     std::vector<SourceProgram> programs;
     for (const Case& each : cases_) programs.push_back(each.source);
-    const CompiledSource compiled(codegen::source::emit_cpp(programs));
+    return programs;
+}
+
+std::string SourceBatch::difference() const {
+    const CompiledSource compiled(codegen::source::emit_cpp(sources()));
     std::string text;
     for (const Case& each : cases_) {
         std::vector<Array> arguments =

@@ -33,6 +33,7 @@ class SourceBatch {
     /// Compiles and runs all of them: what is wrong, empty where all is well. Wrong is what leaves
     /// the reference's bound, and an argument that changed when data was refused.
     [[nodiscard]] std::string difference() const;
+    [[nodiscard]] std::vector<codegen::source::SourceProgram> sources() const;
     [[nodiscard]] std::size_t size() const noexcept { return cases_.size(); }
 
   private:

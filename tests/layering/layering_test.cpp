@@ -43,7 +43,7 @@ const std::vector<Room>& rooms() {
         {"codegen",      {"dsl", "affine", "base"}},
         {"codegen/cpu",  {"codegen", "dsl", "affine", "base"}},
         {"codegen/cuda", {"codegen", "dsl", "affine", "base"}},
-        {"codegen/source", {"codegen/cuda", "codegen", "dsl", "affine", "base"}},
+        {"codegen/source", {"codegen/cpu", "codegen/cuda", "codegen", "dsl", "affine", "base"}},
         {"runtime",      {"codegen/cpu", "codegen/cuda", "codegen", "grad", "dsl", "affine",
                           "base"}},
         {"ricci",        {"runtime", "codegen", "grad", "dsl", "affine", "base"}},

@@ -199,6 +199,20 @@ TEST_CASE("emit gives the outputs that are asked for, beside what is updated") {
               .find("(double* h, const double* x, double* y, double* z)") != std::string::npos);
 }
 
+TEST_CASE("emit writes CUDA with its launches, and LLVM IR") {
+    const TemporaryFolder folder;
+    const std::string place = folder.path().string();
+    const auto text = [&](const std::string& target) {
+        const Outcome outcome = ricci_command(
+            place, {"emit", linear, "W=2x3", "X=4x3", "b=2:f32", "--target", target, "-o", "out"});
+        CHECK(outcome.err == "");
+        CHECK(outcome.status == 0);
+        return read_bytes(folder / "out");
+    };
+    CHECK(text("cuda").find("stream>>>(") != std::string::npos);
+    CHECK(text("llvm").find("; ricci_0_k0_Y(0, 1, {") != std::string::npos);
+}
+
 TEST_CASE("emit refuses what is wrong and leaves no file") {
     const TemporaryFolder folder;
     const std::string place = folder.path().string();
@@ -213,6 +227,12 @@ TEST_CASE("emit refuses what is wrong and leaves no file") {
         emit({linear, "W=2x3", "X=4x5", "b=2:f32", "--target", "cpp", "-o", "linear.cpp"}).status ==
         1);
     CHECK(emit({linear, "--target", "cpp", "-o", "linear.cpp"}).status == 1);
+    for (const std::string other : {"dY=4x2", "Z=4x2"})
+        CHECK(emit({linear, "W=2x3", "X=4x3", "b=2:f32", other, "--target", "cpp", "-o", "a.cpp"})
+                  .err.starts_with("name: "));
+    CHECK(
+        emit({linear, "W=2x3", "X=4x3", "b=2:f32", "--wrt", "Q", "--target", "cpp", "-o", "a.cpp"})
+            .err.starts_with("name: "));
     const Outcome unwritable =
         emit({"y[i] := 2*x[i]", "x=3:f32", "--target", "cpp", "-o", "no/such/folder/y.cpp"});
     CHECK(unwritable.status == 1);

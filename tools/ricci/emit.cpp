@@ -8,8 +8,10 @@
 #include <span>
 
 #include "base/text.h"
+#include "codegen/cpu/compile.h"
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
+#include "runtime/cuda/gpu.h"
 #include "runtime/staged_file.h"
 
 #include "tools/ricci/arguments.h"
@@ -40,7 +42,7 @@ class Sources {
         grad::Options gradients;
         for (const auto& [name, spec] : given_) {
             const auto output = output_of_cotangent(program_, name);
-            if (!program_.argument(name) && output) {
+            if (!options.wrt.empty() && !program_.argument(name) && output) {
                 gradients.cotangents.push_back(*output);
                 forward.erase(name);
             } else if (is_complex(spec.dtype)) {
@@ -92,13 +94,15 @@ class Sources {
     std::set<std::string> names_;  ///< of entry points
 };
 
+std::string emitted(const std::string& target, std::span<const SourceProgram> programs) {
+    if (target == "cuda") return codegen::source::emit_cuda(programs, cuda::text_target());
+    if (target == "llvm") return codegen::source::emit_llvm(programs, codegen::cpu::host_target());
+    return codegen::source::emit_cpp(programs);
+}
+
 int run(const Options& options) {
     const Sources sources(options);
-    if (options.target != "cpp")
-        throw Error({.kind = ErrorKind::device,
-                     .message = format("emitting {} is not supported yet", options.target),
-                     .hint = "ricci explain --stage cuda,llvm shows the kernels"});
-    const std::string text = codegen::source::emit_cpp(sources.programs());
+    const std::string text = emitted(options.target, sources.programs());
     runtime::StagedFile file(options.output);
     file.write(std::as_bytes(std::span(text)));
     file.commit();
