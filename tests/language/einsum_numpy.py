@@ -2,7 +2,8 @@
 #
 #   python3 tests/language/einsum_numpy.py > tests/golden/einsum.txt
 #
-# A line: text | types | shapes | type and shape of the result | its elements; or `error`.
+# A line: text | types | shapes | type and shape of the result | its elements, complex ones as
+# two numbers; or `error`.
 import numpy
 
 SHORT = {"i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8",
@@ -21,6 +22,8 @@ def operand(number, shape, short):
         values = [value > 0 for value in values]
     elif short.startswith("u"):
         values = [abs(value) for value in values]
+    elif short.startswith("c"):
+        values = [complex(value, (3 * n + number) % 5 - 2) for n, value in enumerate(values)]
     return numpy.array(values, dtype=SHORT[short]).reshape(shape)
 
 
@@ -32,7 +35,10 @@ def line(text, shapes, types=None):
         result = numpy.einsum(text, *arrays)
     except (ValueError, TypeError):
         return head + "|error"
-    elements = " ".join(str(float(x.real)) for x in numpy.ravel(result))
+    parts = numpy.ravel(result)
+    if numpy.iscomplexobj(parts):
+        parts = numpy.stack([parts.real, parts.imag], axis=1).ravel()
+    elements = " ".join(str(float(x)) for x in parts)
     return f"{head}|{NAMES[result.dtype.name]} {','.join(map(str, result.shape))}|{elements}"
 
 
