@@ -70,6 +70,22 @@ Place place_of(const ast::Target& target, const SourcePtr& source) {
     return place;
 }
 
+/// A new array's run is made of runs that are read.
+void require_run(const Statement& statement, const std::vector<Place>& places,
+                 const SourcePtr& source) {
+    const auto runs = std::count_if(places.begin(), places.end(),
+                                    [](const Place& place) { return place.has_run; });
+    if (statement.op != Assign::define || runs != 1) return;
+    for (const ast::Slot& slot : statement.target.slots)
+        if (slot.kind == ast::Slot::Kind::ellipsis)
+            throw Error({.kind = ErrorKind::range,
+                         .message = format("nothing on the right says what `..` of `{}` stands for",
+                                           statement.target.name),
+                         .source = source,
+                         .labels = {{slot.span, ""}},
+                         .hint = "write `..` in an array on the right, or the indices out"});
+}
+
 /// A `size(A, d)`: the array and d, where it is a literal.
 struct Measure {
     std::string name;
@@ -111,6 +127,7 @@ Facts facts_of(const ast::Program& tree) {
                 return true;
             });
         });
+        require_run(*statement, places, tree.source);
     }
     return facts;
 }
