@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/gpu/affine_values.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/nest_build.h"
 
@@ -44,7 +45,8 @@ std::optional<double> constant(const Value& value) {
 
 class Reader {
   public:
-    explicit Reader(const Kernel& kernel) : kernel_(kernel) {}
+    explicit Reader(const Kernel& kernel)
+        : kernel_(kernel), guards_(all_axes(kernel)), anywhere_(all_axes(kernel)) {}
 
     std::optional<SumOfProducts> read() {
         if (!is_candidate() || !read_axes() || !read_product(kernel_.body)) return std::nullopt;
@@ -62,6 +64,11 @@ class Reader {
     }
 
   private:
+    static std::vector<Axis> all_axes(const Kernel& kernel) {
+        std::vector<Axis> axes = kernel.free;
+        axes.insert(axes.end(), kernel.reduced.begin(), kernel.reduced.end());
+        return axes;
+    }
     [[nodiscard]] bool is_candidate() const {
         if (!kernel_.body || kernel_.reducer != Reducer::sum) return false;
         if (!kernel_.colliding.empty() || kernel_.conditions.rest) return false;
@@ -96,11 +103,19 @@ class Reader {
                 .at = restricted(address.affine),
                 .elements = kernel_.nest.at(buffer).elements};
     }
-    /// The array of a load, if the load has the type of the sum and a place that is affine.
-    [[nodiscard]] std::optional<ArrayAt> array(const Value& value) const {
+    /// The array of a load, if the load has the type of the sum and a place that is affine where
+    /// conditions hold.
+    [[nodiscard]] std::optional<ArrayAt> array(const Value& value,
+                                               const AffineValues& conditions) const {
         const auto* load = std::get_if<Load>(&value->term);
-        if (load == nullptr || load->at.computed || value->dtype != sum_.dtype) return std::nullopt;
-        return array(load->buffer, load->at);
+        if (load == nullptr || value->dtype != sum_.dtype) return std::nullopt;
+        Address at = load->at;
+        if (at.computed) {
+            const std::optional<AffineForm> computed = conditions.form_of(at.computed);
+            if (!computed) return std::nullopt;
+            at = {.affine = at.affine + *computed};
+        }
+        return array(load->buffer, at);
     }
 
     /// Takes a product of arrays and constants apart.
@@ -110,12 +125,16 @@ class Reader {
             sum_.alpha *= *number;
             return true;
         }
-        if (std::optional<ArrayAt> factor = array(value)) {
+        if (std::optional<ArrayAt> factor = array(value, guards_)) {
             factors_.push_back(std::move(*factor));
             return true;
         }
         const auto* operate = std::get_if<Operate>(&value->term);
         if (operate == nullptr) return false;
+        // Outside of an array that is padded with zeros.
+        if (operate->op == Op::select)
+            return constant(operate->args[2]) == 0 && guards_.suppose(operate->args[0]) &&
+                   read_product(operate->args[1]);
         if (operate->op == Op::neg) {
             sum_.alpha = -sum_.alpha;
             return read_product(operate->args[0]);
@@ -141,7 +160,10 @@ class Reader {
         return found;
     }
     bool read_conditions() {
-        for (const AffineForm& condition : kernel_.conditions.at_least_zero) {
+        std::vector<AffineForm> conditions = kernel_.conditions.at_least_zero;
+        conditions.insert(conditions.end(), guards_.conditions().begin(),
+                          guards_.conditions().end());
+        for (const AffineForm& condition : conditions) {
             const AffineForm kept = restricted(condition);
             const auto [least, greatest] = range(kept);
             if (greatest < 0) return false;
@@ -199,7 +221,7 @@ class Reader {
             factor += scale;
             return true;
         }
-        if (const std::optional<ArrayAt> addend = array(value)) {
+        if (const std::optional<ArrayAt> addend = array(value, anywhere_)) {
             add(scale, *addend);
             return true;
         }
@@ -238,6 +260,8 @@ class Reader {
     }
 
     const Kernel& kernel_;
+    AffineValues guards_;          ///< where padded arrays are read inside
+    const AffineValues anywhere_;  ///< at all points
     SumOfProducts sum_;
     std::vector<ArrayAt> factors_;
 };

@@ -85,6 +85,30 @@ TEST_CASE("conditions are padding") {
     CHECK(gradient(text, signature, "W").spatial[0] == expected);
 }
 
+TEST_CASE("an array that is padded with zeros is padding") {
+    const std::string text = "Y[n,o,p,q] := X[n,c,pad(2*p+r-1,1),pad(q+s-2,2)]*W[o,c,r,s] + b[o]";
+    const Signature signature = {
+        {"X", array({2, 3, 20, 9})}, {"W", array({4, 3, 3, 5})}, {"b", array({4})}};
+    const Convolution forward = convolution(text, signature);
+    const Spatial rows{
+        .input = 20, .filter = 3, .output = 10, .stride = 2, .dilation = 1, .padding = 1};
+    const Spatial columns{.input = 9, .filter = 5, .output = 9, .padding = 2};
+    CHECK(forward.spatial[0] == rows);
+    CHECK(forward.spatial[1] == columns);
+    CHECK(forward.bias);
+    const std::string plain = "Y[n,o,p,q] := X[n,c,pad(2*p+r-1,1),pad(q+s-2,2)]*W[o,c,r,s]";
+    const Signature both = {{"X", array({2, 3, 20, 9})}, {"W", array({4, 3, 3, 5})}};
+    CHECK(gradient(plain, both, "W").spatial[0] == rows);
+    CHECK(gradient(plain, both, "X").spatial[1] == columns);
+    // Other values outside, and reads that stay at the border, are none.
+    CHECK_FALSE(is_marked("Y[n,o,p] := X[n,c,0,pad(p+r-1,1,1,7)]*W[o,c,0,r]", signature));
+    CHECK_FALSE(
+        is_marked("Y[n,o,p] := X[n,c,0,clamp(p+r-1)]*W[o,c,0,r] where p in 0:9", signature));
+    // The condition of a padded read says nothing of what is added.
+    CHECK_FALSE(is_marked("Y[n,o,p] := X[n,c,0,pad(p-1,1)]*W[o,c,0,0] + X[n,o,0,clamp(p-1)]",
+                          {{"X", array({2, 3, 20, 9})}, {"W", array({3, 3, 3, 5})}}));
+}
+
 TEST_CASE("a causal convolution is padded on one side") {
     const Convolution c = convolution(
         "Y[n,o,t] := sum[c,k | t-k >= 0](X[n,c,t-k]*W[o,c,k])"

@@ -195,10 +195,14 @@ class ConvolutionText {
         const std::string place =
             is_flipped ? format("{}*{} - {}*{} + {}", stride, p, dilation, k, reach - padding)
                        : format("{}*{} + {}*{} - {}", stride, p, dilation, k, padding);
-        if (padding > 0) conditions_.push_back(place + " >= 0");
-        if (stride * (places - 1) + reach - padding >= input)
-            conditions_.push_back(format("{} < {}", place, input));
-        add(x_, place, input);
+        const bool leaves_above = stride * (places - 1) + reach - padding >= input;
+        // Outside of x there are zeros, or the sum passes over it. Of one element there is no
+        // telling which index reads it.
+        const bool may_pad = input > 1 && (padding > 0 || leaves_above);
+        const bool is_padded = may_pad && random_.one_in(2);
+        if (padding > 0 && !is_padded) conditions_.push_back(place + " >= 0");
+        if (leaves_above && !is_padded) conditions_.push_back(format("{} < {}", place, input));
+        add(x_, is_padded ? format("pad({})", place) : place, input);
         add(w_, k, filter);
         add(output_, p, places);
         reduced_.push_back(k);
