@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace ricci {
 namespace {
@@ -114,8 +115,10 @@ class Translator {
                 term = &notation_.operands.emplace_back();
                 begin = at + 1;
             } else {
-                fail(ErrorKind::syntax, format("`{}` has no meaning here", rest.front()),
-                     {{span_at(at), ""}}, "letters, `,`, `...` and one `->`, as in `ij,jk->ik`");
+                const std::size_t length = std::max<std::size_t>(character_length(text_, at), 1);
+                fail(ErrorKind::syntax, format("`{}` has no meaning here", rest.substr(0, length)),
+                     {{span_at(at, length), ""}},
+                     "letters, `,`, `...` and one `->`, as in `ij,jk->ik`");
             }
         }
         finish(text_.size());

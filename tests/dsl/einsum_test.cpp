@@ -66,6 +66,11 @@ TEST_CASE("malformed texts are errors with their place") {
           "  | ij-jk\n"
           "  |   ^\n"
           "  = hint: letters, `,`, `...` and one `->`, as in `ij,jk->ik`");
+    CHECK(error("i\u00e9", {{2, 3}}) ==
+          "syntax: `\u00e9` has no meaning here\n"
+          "  | i\u00e9\n"
+          "  |  ^\n"
+          "  = hint: letters, `,`, `...` and one `->`, as in `ij,jk->ik`");
     CHECK(error("ij->ik", {{2, 3}}) ==
           "name: `k` stands in the output and in no operand\n"
           "  | ij->ik\n"

@@ -211,6 +211,12 @@ TEST_CASE("wrong usage has status 2, help and version 0") {
     CHECK(place.run({}).status == 2);
     CHECK(place.run({"run"}).status == 2);
     CHECK(place.run({"fly"}).status == 2);
+    CHECK(place.run({"explian"}).err ==
+          "there is no command `explian`; did you mean `explain`?\n"
+          "Run with --help for more information.\n");
+    CHECK(place.run({"run", "y[i] := A[i]", "A=3:u8:randint(0,257)"}).err ==
+          "syntax: `3:u8:randint(0,257)` has numbers from 0 to below 257, which u8 does not hold\n"
+          "  = hint: choose a wider type, such as i64\n");
     CHECK(place.run({"run", "y := x", "x"}).status == 2);
     CHECK(place.run({"run", "y := x", "x"}).err ==
           "`x` is not of the form NAME=SPEC\nRun with --help for more information.\n");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
@@ -26,6 +27,19 @@ constexpr const char* examples = R"help(Examples:
   ricci check "y[i] := tanh(x[i])" x=10:f32
   ricci einsum "ij,jk->ik" A.npy B.npy -o C.npy)help";
 
+/// What stands in a command's place is one.
+void require_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+    if (arguments.empty() || arguments[0].starts_with('-')) return;
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    if (std::ranges::find(names, arguments[0]) != names.end()) return;
+    const std::string near = ricci::nearest(arguments[0], names);
+    throw ricci::tool::UsageError{
+        ricci::format("there is no command `{}`{}", arguments[0],
+                      near.empty() ? ricci::format(": there are {}", ricci::join(names, ", "))
+                                   : ricci::format("; did you mean `{}`?", near))};
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Tensor computations written as index expressions, with gradients.", "ricci");
     app.footer(examples);
@@ -42,6 +56,7 @@ int run(int argc, char** argv) {
     ricci::tool::add_info(app, chosen);
     try {
         std::vector<std::string> arguments(argv + 1, argv + argc);
+        require_command(app, arguments);
         // `->` begins what einsum is to do, not an option.
         for (std::string& argument : arguments)
             if (argument.starts_with("->")) argument.insert(0, 1, ' ');

@@ -93,6 +93,22 @@ bool parse_fill(std::string_view text, std::string_view part, MadeSpec& made) {
     return false;
 }
 
+/// The integers of `randint` are some that the type has.
+void require_room(std::string_view text, const MadeSpec& made) {
+    if (!is_integer(made.dtype)) return;
+    const int bits = 8 * static_cast<int>(size_bytes(made.dtype));
+    const bool has_sign = is_signed(made.dtype);
+    const bool fits_below =
+        has_sign ? bits == 64 || made.low >= -(std::int64_t{1} << (bits - 1)) : made.low >= 0;
+    const int digits = has_sign ? bits - 1 : bits;
+    const bool fits_above = digits >= 63 || made.high <= std::int64_t{1} << digits;
+    if (!fits_below || !fits_above)
+        fail(text,
+             format("has numbers from {} to below {}, which {} does not hold", made.low, made.high,
+                    name(made.dtype)),
+             "choose a wider type, such as i64");
+}
+
 Spec parse_made(std::string_view text, DType dtype) {
     std::vector<std::string_view> parts = split(text, ':');
     auto shape = parse_shape(parts.front());
@@ -108,6 +124,7 @@ Spec parse_made(std::string_view text, DType dtype) {
     bool has_fill = false;
     if (next < parts.size() && parse_fill(text, parts[next], made)) {
         has_fill = true;
+        if (made.fill == Fill::randint) require_room(text, made);
         ++next;
     }
     if (has_fill && next < parts.size()) {
