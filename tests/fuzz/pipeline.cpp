@@ -60,7 +60,10 @@ bool is_key_name(std::string_view name) {
 ArgumentSpec spec_for(const Program& program, TensorId id, Choices& choices) {
     const Tensor& tensor = program.at(id);
     ArgumentSpec spec;
-    if (tensor.role == Role::scalar) {
+    // What is updated is an array.
+    const bool is_updated = std::ranges::any_of(
+        program.equations, [&](const Equation& equation) { return equation.previous == id; });
+    if (tensor.role == Role::scalar && !is_updated) {
         spec.is_weak = true;
         const unsigned byte = choices.next();
         spec.dtype = DType::i64;
