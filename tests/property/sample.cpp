@@ -16,6 +16,8 @@
 namespace ricci::tests {
 namespace {
 
+constexpr std::int64_t most_elements = 100'000;  // of an argument of a gradient
+
 /// The program, or nothing when it or its shapes are wrong.
 std::optional<Program> accepted(const RandomProgram& random) {
     try {
@@ -85,7 +87,8 @@ void for_each_gradient(
         const BoundTensor& result = bound.at(bound.outputs.back());
         if (!is_floating(result.dtype)) return;
         for (const auto& [name, spec] : random.signature) {
-            if (!is_floating(spec.dtype)) continue;
+            // Of large ones the reference takes minutes.
+            if (!is_floating(spec.dtype) || element_count(spec.shape) > most_elements) continue;
             RandomGradient gradient{.argument = name, .program = {}, .signature = {}};
             try {
                 gradient.program = grad::gradient(program, name);
