@@ -164,7 +164,8 @@ class Packer {
     Body interleave() {
         block_points();
         Lanes lanes;
-        lanes.lanes = std::min(tiling_.pitch, lanes_);
+        // A line may be three vectors of the accumulators, whose elements may be wider.
+        lanes.lanes = std::min(tiling_.pitch & -tiling_.pitch, lanes_);
         lanes.unroll = tiling_.pitch / lanes.lanes;
         Body body;
         if (has_edge()) {

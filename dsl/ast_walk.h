@@ -1,6 +1,8 @@
 // dsl/ast_walk.h – reading-order walk of a syntax tree without recursion
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "base/match.h"
@@ -8,44 +10,54 @@
 
 namespace ricci::ast {
 
-/// The direct subexpressions in reading order.
-[[nodiscard]] inline std::vector<ExprPtr> children(const Expr& e) {
-    return match(
-        e.node, [](const Number&) { return std::vector<ExprPtr>{}; },
-        [](const Name&) { return std::vector<ExprPtr>{}; },
-        [](const Unary& n) { return std::vector<ExprPtr>{n.a}; },
-        [](const Binary& n) { return std::vector<ExprPtr>{n.a, n.b}; },
-        [](const Conditional& n) { return std::vector<ExprPtr>{n.condition, n.yes, n.no}; },
-        [](const Ellipsis&) { return std::vector<ExprPtr>{}; },
-        [](const Access& n) { return n.at; },
-        [](const Call& n) {
-            std::vector<ExprPtr> list;
-            for (const Argument& arg : n.args) list.push_back(arg.value);
-            return list;
+/// Calls `visit` with the direct subexpressions in reading order.
+template <class Visit>
+void for_each_child(const Expr& e, Visit visit) {
+    match(
+        e.node, [](const Number&) {}, [](const Name&) {}, [&](const Unary& n) { visit(n.a); },
+        [&](const Binary& n) {
+            visit(n.a);
+            visit(n.b);
         },
-        [](const Reduce& n) {
-            std::vector<ExprPtr> list;
+        [&](const Conditional& n) {
+            visit(n.condition);
+            visit(n.yes);
+            visit(n.no);
+        },
+        [](const Ellipsis&) {},
+        [&](const Access& n) {
+            for (const ExprPtr& subscript : n.at) visit(subscript);
+        },
+        [&](const Call& n) {
+            for (const Argument& argument : n.args) visit(argument.value);
+        },
+        [&](const Reduce& n) {
             for (const ReduceIndex& index : n.indices)
                 if (index.range) {
-                    list.push_back(index.range->lower);
-                    list.push_back(index.range->upper);
+                    visit(index.range->lower);
+                    visit(index.range->upper);
                 }
-            if (n.condition) list.push_back(n.condition);
-            list.push_back(n.body);
-            return list;
+            if (n.condition) visit(n.condition);
+            visit(n.body);
         });
+}
+[[nodiscard]] inline std::vector<ExprPtr> children(const Expr& e) {
+    std::vector<ExprPtr> list;
+    for_each_child(e, [&](const ExprPtr& child) { list.push_back(child); });
+    return list;
 }
 
 /// Calls `visit` on every node in reading order; descends where it returns true.
 template <class Visit>
 void walk(const ExprPtr& root, Visit visit) {
-    std::vector<ExprPtr> stack{root};
+    std::vector<const Expr*> stack{root.get()};
     while (!stack.empty()) {
-        const ExprPtr e = stack.back();
+        const Expr& e = *stack.back();
         stack.pop_back();
-        if (!visit(*e)) continue;
-        const std::vector<ExprPtr> below = children(*e);
-        stack.insert(stack.end(), below.rbegin(), below.rend());
+        if (!visit(e)) continue;
+        const auto first = static_cast<std::ptrdiff_t>(stack.size());
+        for_each_child(e, [&](const ExprPtr& child) { stack.push_back(child.get()); });
+        std::reverse(stack.begin() + first, stack.end());
     }
 }
 

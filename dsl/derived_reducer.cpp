@@ -82,7 +82,10 @@ class Expander {
     Expr operator()(Expr e) {
         const auto* reduce = std::get_if<Reduce>(&e->term);
         if (!reduce) return e;
-        if (has_no_value_of_nothing(reduce->reducer)) require_point_around(*reduce, e);
+        // Equations without a place are a gradient's: it reads positions only where there are
+        // points.
+        if (has_no_value_of_nothing(reduce->reducer) && !span_.is_empty())
+            require_point_around(*reduce, e);
         switch (reduce->reducer) {
             case Reducer::sum:
             case Reducer::prod:

@@ -203,7 +203,6 @@ class Splitter {
     }
 
     void add_both(const BoundEquation& equation, const Parts& value) {
-        const bool adds_nothing = !value.im && equation.op == Assign::add;
         const DType real = equation.reduction && value.im ? equation.reduction->accumulator
                                                           : at(equation.target).dtype;
         BoundEquation re = equation;
@@ -213,7 +212,8 @@ class Splitter {
         im.value = full(value.im, real);
         if (!value.im) im.reduction.reset();
         program_.equations.push_back(std::move(re));
-        if (!adds_nothing) program_.equations.push_back(with_own_indices(std::move(im)));
+        // Where nothing is added, too: later versions follow the equations of earlier ones.
+        program_.equations.push_back(with_own_indices(std::move(im)));
     }
 
     /// No two equations share an index.

@@ -38,7 +38,7 @@ Scalar Accumulator::identity() const {
         case Reducer::max:       return extreme(-infinity);
         case Reducer::min:       return extreme(infinity);
         case Reducer::argmax:
-        case Reducer::argmin:    return {0, std::numeric_limits<std::int64_t>::min()};
+        case Reducer::argmin:    return {0, std::numeric_limits<std::int64_t>::max()};
         case Reducer::mean:
         case Reducer::any:
         case Reducer::all:

@@ -52,28 +52,26 @@ TEST_CASE("many operands") {
     CHECK(said(filled("s := x", "+x", "")) == "");
     CHECK(said(filled("s := x", "*x", "")) == "");
     CHECK(said(filled("s := x", "/x", "")) == "");
-    CHECK(said(filled("s := x", "&&x", "")) == "");
     CHECK(said(filled("s := x", "<x", "")) != "");
     CHECK(said(filled("s := x", "^x", "")) != "");
     CHECK(said(filled("s := ", "-", "x")) != "");
     CHECK(said(filled("s := max(x", ",x", ")")) != "");
-    CHECK(said(filled("Y[i] := A[i]", "+A[i]", "")) == "");
     CHECK(said(filled("Y[i] := A[i", "+i", "]")) != "internal");
     CHECK(said(filled("Y[i] := A[i]", "+A[i,k]", "")) != "");
     CHECK(said(filled("Y[i] := A[i,k]", "+A[i,k]", "")) == "");
     CHECK(said(numbered("s := 0", "+x*{}", 100'000, "")) == "");
-    CHECK(said(numbered("Y[i] := 0", "+a{}[i]", 80'000, "")) == "");
-    CHECK(said(numbered("Y[i] := 0", "+A[i+{}]", 40'000, "")) == "");
+    CHECK(said(numbered("Y[i] := 0", "+a{}[i]", 40'000, "")) == "");
+    CHECK(said(numbered("Y[i] := 0", "+A[i+{}]", 20'000, "")) == "");
 }
 
 TEST_CASE("many sums and reducers") {
-    CHECK(said(numbered("Y[i] := 0", "+{}*A[i,k]", 9'000, "")) == "");
+    CHECK(said(numbered("Y[i] := 0", "+{}*A[i,k]", 3'000, "")) == "");
     CHECK(said(numbered("Y[i] := 0", "+{}*A[i,k]", 60'000, "")).starts_with("limit: "));
     CHECK(said(numbered("Y[i] := 0", "+A[i,k{}]", 60'000, "")).starts_with("limit: "));
     CHECK(said(numbered("Y[i] := 0", "*A[i,k{}]", 60'000, "")).starts_with("limit: "));
     CHECK(said(filled("Y[i] := 0", "+sum[k](A[i,k])", "")).starts_with("limit: "));
     CHECK(said(filled("Y[i] := 0", "+sum[k](u)", " where u = A[i,k]")).starts_with("limit: "));
-    CHECK(said(numbered("Y[i] := 0", "+max[k](A[i,k] + {})", 5'000, "")) == "");
+    CHECK(said(numbered("Y[i] := 0", "+max[k](A[i,k] + {})", 2'000, "")) == "");
 }
 
 TEST_CASE("many statements") {

@@ -11,8 +11,8 @@
 namespace ricci::tests {
 
 /// Runs `step`, which is to succeed or to throw an Error that is no `internal` one, with a text
-/// that a person can read, in two seconds and a gigabyte (more where sanitizers watch). Fails the
-/// case otherwise. Gives the error's first line, or an empty text. `what` names the input.
+/// that a person can read, in some two seconds and a gigabyte (more where sanitizers watch). Fails
+/// the case otherwise. Gives the error's first line, or an empty text. `what` names the input.
 std::string survives(std::string_view what, const std::function<void()>& step);
 
 /// Parses, checks, and brings the program into canonical form.

@@ -123,6 +123,19 @@ TEST_CASE("an array that is updated is read where it is written alone") {
     CHECK(run("y[i] = y[i] + 1", y) == "[1, 2, 3]");
 }
 
+TEST_CASE("a contraction of narrow elements fills tiles of three wide vectors") {
+    for (const std::int64_t columns : {17, 20, 24, 48}) {
+        CAPTURE(columns);
+        const Arguments a{{"G", ramp({34, columns}).to(DType::u8)},
+                          {"F", ramp({16, 34}).to(DType::u8)},
+                          {"x", ramp({34})}};
+        CHECK_FALSE(run("T[i,j] := (G[k,j] > 90 && F[i,k] > 50); s := T[i,j]*(i+1)*(2*j+1)", a)
+                        .starts_with("cpu"));
+        CHECK_FALSE(run("T[i,j] := x[k]*(G[k,j] == F[i,k]); s := T[i,j]*(i+1)*(2*j+1)", a)
+                        .starts_with("cpu"));
+    }
+}
+
 TEST_CASE("scalars are made and updated with and without brackets") {
     CHECK(run("s := a[i]; y[i] := a[i]/s", {{"a", reals({1, 3})}}) == "[0.25, 0.75]");
     CHECK(run("s[] := a[i]; t := s[] + s", {{"a", reals({1, 3})}}) == "8");

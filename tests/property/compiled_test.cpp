@@ -61,10 +61,11 @@ std::string summary(const Comparison& total) {
 }
 
 /// At most one element may be too close to call for each `share` that are compared.
-void check_programs(const RandomForms& forms, std::size_t share = 10) {
+void check_programs(const RandomForms& forms, std::size_t share = 10,
+                    std::size_t count = program_count()) {
     Comparison total;
     for_each_program(
-        program_count(),
+        count,
         [&](const RandomProgram& random, const Program& program) {
             const Comparison comparison = compiled(program, random.signature, random.seed);
             if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
@@ -75,7 +76,13 @@ void check_programs(const RandomForms& forms, std::size_t share = 10) {
     CHECK(total.compared > share * total.skipped);
 }
 
-void check_gradients(const RandomForms& forms) {
+/// Programs of every form are long: fewer of them where all are to take a moment only.
+std::size_t form_count() {
+    const std::size_t count = program_count();
+    return count <= 300 ? count / 3 : count;
+}
+
+void check_gradients(const RandomForms& forms, std::size_t count = program_count()) {
     Comparison total;
     const auto check = [&](const RandomProgram& random, const RandomGradient& gradient) {
         const Comparison comparison = compiled(gradient.program, gradient.signature, random.seed);
@@ -84,7 +91,7 @@ void check_gradients(const RandomForms& forms) {
                               comparison.failure, str(gradient.program)));
         total += comparison;
     };
-    for_each_gradient(program_count() / 3, check, forms);
+    for_each_gradient(count / 3, check, forms);
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
 }
@@ -101,10 +108,22 @@ TEST_CASE("compiled programs of all types agree with the reference") {
     check_programs({.all_types = true}, 3);
 }
 
+TEST_CASE("compiled programs of every form agree with the reference") {
+    check_programs({.subscripts = true, .language = true}, 3, form_count());
+}
+
+TEST_CASE("compiled programs of every form and type agree with the reference") {
+    check_programs({.subscripts = true, .all_types = true, .language = true}, 2, form_count());
+}
+
 TEST_CASE("compiled gradients agree with the reference") { check_gradients({}); }
 
 TEST_CASE("compiled gradients through gathered and modified subscripts agree with the reference") {
     check_gradients({.subscripts = true});
+}
+
+TEST_CASE("compiled gradients through every form agree with the reference") {
+    check_gradients({.subscripts = true, .language = true}, form_count());
 }
 
 TEST_CASE("results have the same bits for any number of threads") {

@@ -10,7 +10,7 @@
 
 namespace ricci::tests {
 
-/// RICCI_TEST_PROGRAMS, else 2,000 with RICCI_TEST_FULL, else 300.
+/// RICCI_TEST_PROGRAMS, else 5,000 with RICCI_TEST_FULL, else 300.
 [[nodiscard]] std::size_t program_count();
 
 /// Calls `check` for so many valid programs, parsed and canonical; a seed whose program the

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 namespace ricci::tests {
 
@@ -69,5 +70,34 @@ inline constexpr std::array binary_forms = {
     "(abs({0}) + 0.5)^sin({1})",
     "({0} <= {1} && {0} > -1 ? {0} : 0.5*{1})",
 };
+/// The rest of the language, of `{0}` and `{1}`; `scaled` and `mixed` are definitions.
+inline constexpr std::array language_forms = {
+    "({0} // (abs({1}) + 0.5))",
+    "({0} % (abs({1}) + 0.5))",
+    "({0} // 2 + {1} % 3)",
+    "{0} ** 2",
+    "(abs({0}) + 1) ^ -1",
+    "real(({0} + 1i*{1})*conj({1} - 2i*{0}))",
+    "abs({0} + 1i*{1})",
+    "abs2(1i*{0} - {1})",
+    "imag(exp(1i*sin({0})))*{1}",
+    "f64({0})",
+    "f32({0})*{1}",
+    "i32(3*{0})",
+    "bool({0})",
+    "!({0} > {1})",
+    "({0} > 0 || {1} < 0)",
+    "(isfinite({0}) && !isnan({1}))*{0}",
+    "scaled({0})",
+    "mixed({0}, {1})",
+    "mixed(scaled({0}), {1})",
+    "clamp({0}, -abs({1}), abs({1}))",
+    "({0} < 0 ? -1 : {0} > 1 ? 1 : {1})",
+    "pow(abs({0}) + 0.5, 1.5)",
+    "(inf > {0} ? {1} : nan)",
+};
+/// What they are, in front of a program.
+inline constexpr std::string_view language_definitions =
+    "def scaled(x) = 0.5*x + 0.25; def mixed(x, y) = x*(1 - scaled(y)) + y\n";
 
 }  // namespace ricci::tests

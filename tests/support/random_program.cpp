@@ -70,10 +70,14 @@ class Generator {
     }
 
     RandomProgram run() {
+        if (forms_.language) program_.text = language_definitions;
         const std::int64_t statements = 1 + (chance(40) ? 1 + below(2) : 0);
         for (std::int64_t n = 0; n < statements; ++n) {
             if (n > 0) program_.text += "\n";
-            program_.text += n > 0 && chance(35) ? update() : definition();
+            if (forms_.language && !arrays_.empty() && chance(20))
+                program_.text += run_definition();
+            else
+                program_.text += n > 0 && chance(35) ? update() : definition();
         }
         return std::move(program_);
     }
@@ -92,6 +96,7 @@ class Generator {
 
     // --- statements ---
     std::string definition();
+    std::string run_definition();
     std::string update();
     std::string right_side(const std::string& op);
     std::string term();
@@ -186,6 +191,25 @@ std::string Generator::definition() {
                                  : format("{}[{}]", target.name, ricci::join(slots, ","));
     std::string text = format("{} := {}", left, right_side(":="));
     text += where_clause();
+    arrays_.push_back(std::move(target));
+    return text;
+}
+
+/// A statement for arrays of any rank: an earlier array, one like it, and at times a sum over its
+/// last dimension.
+std::string Generator::run_definition() {
+    forbidden_.clear();
+    const KnownArray from = one_of(arrays_);
+    KnownArray target{std::string(1, static_cast<char>('T' + targets_++)), from.shape, false};
+    std::vector<Subscript> at;
+    for (const std::int64_t extent : from.shape) at.push_back({"", extent});
+    const std::string like = array_for(at);
+    const bool sums = !from.shape.empty() && chance(40);
+    if (sums) target.shape.pop_back();
+    const std::string_view run = sums ? "[..,z]" : "[..]";
+    const std::string value = format("{}{}*{}{}", from.name, run, like, run);
+    std::string text = format("{}[..] := {}", target.name, value);
+    if (!sums) text += format(" + {}", literal());
     arrays_.push_back(std::move(target));
     return text;
 }
@@ -297,6 +321,9 @@ std::string Generator::factor(int depth) {
     if (kind < 62) return literal();
     if (kind < 75)
         return fmt::format(fmt::runtime(one_of(unary_forms)), "(" + factor(depth - 1) + ")");
+    if (kind < 86 && forms_.language && chance(60))
+        return fmt::format(fmt::runtime(one_of(language_forms)), factor(depth - 1),
+                           factor(depth - 1));
     if (kind < 86)
         return fmt::format(fmt::runtime(one_of(binary_forms)), factor(depth - 1),
                            factor(depth - 1));
@@ -306,17 +333,20 @@ std::string Generator::factor(int depth) {
 
 std::string Generator::reducer(int depth) {
     constexpr std::array names = {"sum", "sum", "sum", "max", "min", "mean", "prod"};
+    constexpr std::array others = {"any", "all", "count", "argmax", "argmin", "logsumexp", "norm"};
     if (symbols_.size() + 4 > index_names.size()) return access({});
     const std::vector<std::size_t> outer = visible_;
     const std::int64_t outer_points = reduced_points_;
-    const std::string name = one_of(names);
+    const std::string name = forms_.language && chance(50) ? one_of(others) : one_of(names);
+    const bool is_position = name.starts_with("arg");
     const std::size_t first = new_symbol(std::max<std::int64_t>(extent(), 1));
     std::vector<std::size_t> bound{first};
-    if (chance(20)) bound.push_back(new_symbol(1 + below(3)));
+    if (chance(20) && !is_position) bound.push_back(new_symbol(1 + below(3)));
     const std::string where = chance(25) ? format(" | {}", condition(first)) : "";
     std::string body = access(bound);
     if (chance(40)) body += format("*{}", factor(depth));
     if (name == "prod") body = format("(1 + 0.2*sin({}))", body);
+    if (name == "any" || name == "all" || name == "count") body = format("{} > 0.25", body);
     std::vector<std::string> binders;
     for (std::size_t n : bound) {
         const Symbol& symbol = symbols_[n];
@@ -389,6 +419,10 @@ Subscript Generator::compound(std::size_t n) {
     const std::int64_t c = below(3);
     const bool has_other = m != n && other.extent() > 0;
     if (chance(10)) return {format("{}+${}", symbol.name, offset()), symbol.upper + offset_value};
+    if (forms_.language && chance(20)) {
+        if (chance(50)) return {format("{}//2", symbol.name), (symbol.upper + 1) / 2};
+        return {format("{}%{}", symbol.name, c + 1), c + 1};
+    }
     switch (below(has_other ? 7 : 4)) {
         case 0: return {format("{}+{}", symbol.name, c + 1), symbol.upper + c + 1};
         case 1: return {format("2*{}+{}", symbol.name, c), 2 * (symbol.upper - 1) + c + 1};

@@ -21,6 +21,8 @@ struct RandomProgram {
 struct RandomForms {
     bool subscripts = false;  ///< gathered and modified ones
     bool all_types = false;   ///< arrays of one, two or three of all types
+    /// All reducers, definitions, `..`, `//`, `%`, conversions, complex numbers in between.
+    bool language = false;
 };
 
 /// Draws a program. Most are valid; the few that are not are refused with an error by the checks of

@@ -193,6 +193,18 @@ TEST_CASE("complex arrays are updated in place") {
     }
 }
 
+TEST_CASE("a real number is added to complex ones that were updated before") {
+    for (const Device device : {Device::cpu, Device::reference}) {
+        const Array sums = array_of({0, 0});
+        const Arguments arguments{{"h", sums},
+                                  {"J", Array::zeros(DType::i64, {3})},
+                                  {"z", array_of({{1, 2}, {3, 4}, {5, 6}})},
+                                  {"x", Array::full(DType::f64, {}, 10)}};
+        (void)compile("h[J[n]] += z[n]; h[J[n]] += x", "", device)(arguments);
+        CHECK(list_of(sums) == List{{39, 12}, {0, 0}});
+    }
+}
+
 TEST_CASE("a scaling of complex numbers by a reduction") {
     const Array m = Array::randn(DType::c128, {10, 3}, 5);
     const List values = list_of(m);

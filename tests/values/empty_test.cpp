@@ -47,6 +47,18 @@ TEST_CASE(
           Shape{0});
 }
 
+TEST_CASE("an extremum that a condition leaves nothing of has a gradient: nothing") {
+    const Array a = Array::full(DType::f64, {2, 3}, 1);
+    for (const char* text : {"y[j] := max[k | k+1 > j](A[k,j])", "y[j] := min[k | k+1 > j](A[k,j])",
+                             "y[j] := logsumexp[k | k+1 > j](A[k,j])"}) {
+        CAPTURE(text);
+        const Function gradient = compile(text, "", Device::cpu).grad("A");
+        const Array d = gradient(Arguments{{"A", a}, {"dy", Array::full(DType::f64, {3}, 1)}});
+        CHECK(str(d.slice(1, 2, 3).copy()) == "[[0],\n [0]]");
+        CHECK(str(d.slice(1, 1, 2).copy()) == "[[0],\n [1]]");
+    }
+}
+
 TEST_CASE("what a condition leaves nothing of gives the identity, too") {
     const Array a = small_values(DType::f32, 33);
     for (const auto& [reducer, expected] :
@@ -111,6 +123,12 @@ TEST_CASE("where no value is asked for there is no mean of nothing") {
     CHECK(shape("M[j] := mean[i](X[i,j])", {0, 0}) == Shape{0});
     CHECK(shape("M[j] := argmax[i](X[i,j])", {0, 0}) == Shape{0});
     CHECK(shape("M[j] := mean[i](X[i,j])", {3, 0}) == Shape{0});
+}
+
+TEST_CASE("where values of arrays exclude all points a position is the largest whole number") {
+    const Array a = Array::zeros(DType::f32, {3});
+    for (const char* text : {"m := argmax[i | a[i] > 5](a[i])", "m := argmin[i | a[i] > 5](a[i])"})
+        CHECK(str(run_both(text, {{"a", a}})) == "9223372036854775807");
 }
 
 TEST_CASE("the first of equal values has the position") {
