@@ -2,6 +2,7 @@
 #include "codegen/fold_indices.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/nest_build.h"
 
@@ -74,7 +75,7 @@ class Folder {
         }
         if (const auto* convert = std::get_if<Convert>(&value->term)) {
             const Value a = (*this)(convert->a);
-            return a == convert->a ? value : make_convert(a, value->dtype);
+            return a == convert->a ? value : make_convert(a, value->dtype, convert->wraps);
         }
         const auto* operate = std::get_if<Operate>(&value->term);
         if (!operate) return value;
@@ -111,6 +112,7 @@ class Folder {
             if (!form) return nullptr;
             forms.push_back(*form);
         }
+        if (ranges_.magnitude(forms, op == Op::mul) > double(limit)) return nullptr;
         if (is_comparison(op)) return comparison(op, forms[0] - forms[1]);
         if (dtype != DType::i64) return nullptr;
         return arithmetic(op, forms);
@@ -264,6 +266,20 @@ std::optional<IndexRange> AxisRanges::of(const AffineForm& form) const {
     }
     if (range.low < -limit || range.high > limit) return std::nullopt;
     return range;
+}
+
+double AxisRanges::magnitude(const std::vector<AffineForm>& forms, bool is_product) const {
+    double total = is_product ? 1 : 0;
+    for (const AffineForm& form : forms) {
+        double size = std::abs(double(form.constant));
+        for (const AffineForm::Term& term : form.terms) {
+            const auto found = extents_.find(std::uint32_t(term.var));
+            const double extent = found == extents_.end() ? 0 : double(found->second);
+            size += std::abs(double(term.coefficient)) * std::max(extent, 1.0);
+        }
+        total = is_product ? total * std::max(size, 1.0) : total + size;
+    }
+    return total;
 }
 
 std::optional<IndexRange> AxisRanges::without(const AffineForm& form, VarId var) const {

@@ -25,6 +25,8 @@ class AxisRanges {
     [[nodiscard]] std::optional<IndexRange> of(const AffineForm& form) const;
     /// The same without the term of one variable.
     [[nodiscard]] std::optional<IndexRange> without(const AffineForm& form, VarId var) const;
+    /// What no sum (or product) of the forms and of their parts goes beyond.
+    [[nodiscard]] double magnitude(const std::vector<AffineForm>& forms, bool is_product) const;
 
   private:
     std::unordered_map<std::uint32_t, std::int64_t> extents_;

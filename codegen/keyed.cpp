@@ -258,7 +258,7 @@ class KeyedUpdates {
         BoundEquation result = equation;
         result.reduction.reset();
         result.value = context_.cast(context_.access(updated, equation.at, type),
-                                     program_.at(equation.target).dtype);
+                                     program_.at(equation.target).dtype, true);
         program_.equations.push_back(std::move(result));
     }
 

@@ -489,7 +489,9 @@ void check_rank(const Program& program, TensorId id, const ArgumentSpec& spec) {
     fail(program, ErrorKind::shape,
          format("`{}` {} has {}, its subscripts are {}", tensor.name, str(spec.shape),
                 plural(given, "dimension"), wanted),
-         given == 0 ? format("give an array for `{}`", tensor.name)
+         given == 0 ? format("give an array for `{0}`: of the command line, `{0}=30` is a number, "
+                             "`{0}=30:f32` an array",
+                             tensor.name)
                     : "give as many subscripts as the array has dimensions",
          place);
 }

@@ -226,7 +226,13 @@ class Inversion {
             Index& target = program_.indices[position(targets_[d])];
             target.name = renamed_[d] ? program_.at(*renamed_[d]).name : names_.index(letters++);
         }
-        Expr condition = relation_.condition ? now(relation_.condition) : Expr();
+        Expr condition;
+        if (relation_.condition)
+            for (const Expr part : conjuncts(relation_.condition)) {
+                const Expr solved = now(part);
+                if (is_identity(solved) && !is_identity(part)) continue;
+                condition = context_.logical_and(condition, solved);
+            }
         for (const std::size_t d : equations_) {
             condition = context_.logical_and(condition, equation(d));
         }
@@ -242,12 +248,21 @@ class Inversion {
         const std::vector<IndexId> summed = remaining();
         Expr value;
         if (summed.empty()) {
-            value = to_expr(context_, where(context_, condition, d));
+            // What the guard reads may be inside only where the condition holds.
+            d.guard = context_.logical_and(condition, d.guard);
+            value = to_expr(context_, d);
         } else {
             sort_conditions(d.guard, condition);
             value = sum_over(summed, condition, to_expr(context_, d));
         }
         return {.indices = targets_, .value = simplify(program_, value, {.is_derivative = true})};
+    }
+
+    /// `J[k] == J[k]`, of an index that was solved to be J[k].
+    static bool is_identity(Expr part) {
+        if (!is_apply(part, Op::eq)) return false;
+        const auto& args = std::get<Apply>(part->term).args;
+        return args[0] == args[1];
     }
 
     /// Conjuncts of the guard that are affine in indices restrict the sum, and so become bounds of

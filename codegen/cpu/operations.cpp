@@ -49,23 +49,27 @@ struct QuotientRemainder {
 };
 
 /// Both rounded down; by zero both are 0, and the least integer divided by -1 wraps: neither traps.
+/// Magnitudes are divided, by 1 at least. Selecting another divisor instead would not do: of a
+/// constant vector with a 0 in one lane LLVM 19 takes the whole quotient to be undefined, on
+/// whichever side of a select it stands (InstSimplify, threadBinOpOverSelect).
 QuotientRemainder divide_integers(DType dtype, Wide a, Wide b) {
     auto& ir = a.ir();
     const Wide zero = a.integer(0);
-    const Wide one = a.integer(1);
-    if (is_unsigned(dtype)) {
-        const Wide divisor = select(b == zero, one, b);
-        const Wide quotient(ir, ir.CreateUDiv(a.value(), divisor.value()));
-        return {select(b == zero, zero, quotient), select(b == zero, zero, a - quotient * divisor)};
-    }
-    const Wide is_special = (b == zero) | (b == a.integer(-1));
-    const Wide divisor = select(is_special, one, b);
-    const Wide quotient(ir, ir.CreateSDiv(a.value(), divisor.value()));
-    const Wide rest = a - quotient * divisor;
-    const Wide is_above = (rest != zero) & ((rest ^ divisor) < zero);
-    return {
-        select(is_special, select(b == zero, zero, -a), select(is_above, quotient - one, quotient)),
-        select(is_special, zero, select(is_above, rest + divisor, rest))};
+    const auto magnitude = [&](Wide x) {
+        if (is_unsigned(dtype)) return x;
+        return Wide(ir, ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.value(), ir.getFalse()));
+    };
+    const Wide size = magnitude(a);
+    const Wide divisor(ir, ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, magnitude(b).value(),
+                                                    a.integer(1).value()));
+    const Wide whole(ir, ir.CreateUDiv(size.value(), divisor.value()));
+    const Wide rest = size - whole * divisor;
+    if (is_unsigned(dtype))
+        return {select(b == zero, zero, whole), select(b == zero, zero, rest)};
+    const Wide is_below = (a ^ b) < zero;
+    const Wide quotient =
+        select(is_below, -select(rest != zero, whole + a.integer(1), whole), whole);
+    return {select(b == zero, zero, quotient), select(b == zero, zero, a - quotient * b)};
 }
 
 /// The floor of the exact quotient: that of the rounded one may be one too large. What an fma

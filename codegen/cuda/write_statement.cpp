@@ -96,6 +96,21 @@ NestWriter::NestWriter(Nest nest, std::string symbol)
     nest_.body = as_trees(nest_.body, next_let_);
 }
 
+namespace {
+
+bool has_word(std::string_view text, std::string_view word) {
+    const auto is_part = [&](std::size_t at) {
+        return at < text.size() &&
+               (text[at] == '_' || std::isalnum(static_cast<unsigned char>(text[at])) != 0);
+    };
+    for (std::size_t at = text.find(word); at != std::string_view::npos;
+         at = text.find(word, at + 1))
+        if ((at == 0 || !is_part(at - 1)) && !is_part(at + word.size())) return true;
+    return false;
+}
+
+}  // namespace
+
 std::string NestWriter::kernel() {
     RICCI_ASSERT(is_gpu(nest_), format("nest `{}` is not one block loop", nest_.name));
     const LaunchShape shape = launch_shape(nest_);
@@ -109,9 +124,13 @@ std::string NestWriter::kernel() {
         declare_buffers();
         const auto& blocks = std::get<Loop>(nest_.body[0].node);
         const auto& threads = std::get<Loop>(blocks.body.at(0).node);
-        line(format("const int {} = RC_BLOCK;", declare(blocks.var, false)));
+        const std::string block = declare(blocks.var, false);
+        const std::size_t begin = text_.size();
+        line(format("const int {} = RC_BLOCK;", block));
+        const std::size_t end = text_.size();
         line(format("const int {} = RC_THREAD;", declare(threads.var, false)));
         body(threads.body);
+        if (!has_word(std::string_view(text_).substr(end), block)) text_.erase(begin, end - begin);
     });
     line(format("RC_ENTRY({})", symbol_));
     return std::move(text_);

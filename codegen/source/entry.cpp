@@ -80,6 +80,7 @@ std::string_view use_text(Parameter::Use use) {
 std::string commented(std::string_view text) {
     std::string result = "//     ";
     for (const char c : text) {
+        if (c == '?' && result.ends_with('?')) result += ' ';  // no trigraph
         if (c == '\n')
             result += "\n//     ";
         else

@@ -1,4 +1,6 @@
 // tests/language/statements_test.cpp – definitions, locals, targets and operators
+#include <cstdint>
+
 #include <doctest/doctest.h>
 
 #include "tests/language/run_program.h"
@@ -140,6 +142,36 @@ TEST_CASE("scalars are made and updated with and without brackets") {
     CHECK(run("s := a[i]; y[i] := a[i]/s", {{"a", reals({1, 3})}}) == "[0.25, 0.75]");
     CHECK(run("s[] := a[i]; t := s[] + s", {{"a", reals({1, 3})}}) == "8");
     CHECK(run("s := 1.0; s += a[i]; s *= 2", {{"a", reals({1, 3})}}) == "10");
+}
+
+TEST_CASE("values of indices keep their low bits where they meet narrow integers") {
+    const auto zeros = [](DType dtype) { return Array::zeros(dtype, {4}); };
+    CHECK(run("y[i] := a[i] + i*100", {{"a", zeros(DType::i8)}}) == "[  0, 100, -56,  44]");
+    CHECK(run("y[i] := (a[i] + 1)*(i - 2)", {{"a", zeros(DType::u32)}}) ==
+          "[4294967294, 4294967295,          0,          1]");
+    CHECK(run("y[i] := a[pad(i-1,1,1,i*200)]", {{"a", zeros(DType::i8)}}) ==
+          "[  0,   0,   0,   0,   0, -24]");
+    CHECK(run("a[i] max= d[i]",
+              {{"a", Array::full(DType::i8, {2}, 1)}, {"d", keys({300, -300})}}) == "[44,  1]");
+}
+
+TEST_CASE("values beyond 64 bits wrap, whatever they are made of") {
+    CHECK(run("s := 9223372036854775807 + 1") == "-9223372036854775808");
+    CHECK(run("s := 9223372036854775807*2") == "-2");
+    CHECK(run("y[i] := i*9223372036854775807 + i where i in 0:3") ==
+          "[                   0, -9223372036854775808,                    0]");
+}
+
+TEST_CASE("integers are divided by what a choice of indices gives") {
+    const Arguments m{{"m", Array::from<std::int32_t>(
+                                std::initializer_list<std::int32_t>{1, 1, -5, -5, 1}, {5})}};
+    CHECK(run("y[i] := 7 // (m[i] < 0 ? i*2 : i*3)", m) == "[0, 2, 1, 1, 0]");
+    CHECK(run("y[i] := 7 % (m[i] < 0 ? i*2 : i*3)", m) == "[0, 1, 3, 1, 7]");
+    CHECK(run("y[i] := u64(7) // u64(m[i] < 0 ? i*2 : i*3)", m) == "[0, 2, 1, 1, 0]");
+    CHECK(run("y[i] := -7 // (m[i] < 0 ? i - 1 : i - 2)", m) == "[ 3,  7, -7, -4, -4]");
+    CHECK(run("y[i] := m[i] % (m[i] < 0 ? i - 1 : i - 2)", m) == "[-1,  0,  0,  1,  1]");
+    CHECK(run("y[i] := x[i] // (i - 1)", {{"x", keys({INT64_MIN, 5, -5})}}) ==
+          "[-9223372036854775808,                    0,                   -5]");
 }
 
 }  // namespace
