@@ -316,6 +316,9 @@ std::string Generator::factor(int depth) {
     if (kind < 50) return access({});
     if (kind < 54) return literal();
     if (kind < 58) return scalar();
+    // Values of indices that narrow integers hold the low bits of.
+    if (kind < 62 && !visible_.empty() && forms_.all_types && chance(50))
+        return format("({}*{} - {})", symbols_[one_of(visible_)].name, 1 + below(300), below(200));
     if (kind < 62 && !visible_.empty())
         return format("({} + {})", symbols_[one_of(visible_)].name, 1 + below(3));
     if (kind < 62) return literal();
