@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "codegen/keyed.h"
 #include "dsl/canonical.h"
 #include "tests/codegen/check_plan.h"
 #include "tests/support/error_text.h"
@@ -164,10 +165,34 @@ TEST_CASE("checks that do not rely on each other are looked at once") {
     CHECK(second.checks[0].after < second.checks[1].after);
 }
 
+TEST_CASE("nothing is read at points that a key or a condition excludes") {
+    const Signature signature = {{"J", array({200}, DType::i64)},
+                                 {"K", array({200}, DType::i64)},
+                                 {"B", array({5})},
+                                 {"x", array({200})},
+                                 {"z", array({200, 3})}};
+    for (const std::string value : {"B[J[i]]*x[i]", "B[J[i]]*z[i,m]"})
+        for (const std::string condition : {"t == J[i]", "J[i] >= 0 && J[i] < 5 && t == K[i]"}) {
+            const std::string reduced = value.ends_with("m]") ? "i,m" : "i";
+            Signature needed = signature;
+            needed.erase(value.ends_with("m]") ? "x" : "z");
+            if (!condition.ends_with("K[i]")) needed.erase("K");
+            const std::string text =
+                format("Y[t] := sum[{} | {}]({}) where t in 0:5", reduced, condition, value);
+            CAPTURE(text);
+            const BoundProgram program = bound(text, needed);
+            const Target target = example_gpu_target();
+            const codegen::Plan plan = codegen::plan(
+                codegen::with_keyed_updates(program, target, codegen::KeyedWay::inverse_index),
+                target);
+            CHECK(plan.steps.size() > 10);
+            CHECK(interpreted_difference(program, needed, plan) == "");
+        }
+}
+
 TEST_CASE("points are looked for, take their turns, or are sorted by key, as takes least") {
     const auto steps = [](std::int64_t points, std::int64_t values, const Target& target) {
-        const Signature signature = {{"J", array({points}, DType::i64)},
-                                     {"X", array({points, 8})}};
+        const Signature signature = {{"J", array({points}, DType::i64)}, {"X", array({points, 8})}};
         const std::string text =
             format("Y[t,k] := sum[i | t == i64(J[i])](X[i,k]) where t in 0:{}", values);
         return codegen::plan(bound(text, signature), target).steps.size();
