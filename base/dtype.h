@@ -39,6 +39,10 @@ enum class DType : std::uint8_t {
 [[nodiscard]] bool is_integer(DType dtype) noexcept;  ///< signed or unsigned, not bool
 [[nodiscard]] bool is_signed(DType dtype) noexcept;
 [[nodiscard]] bool is_complex(DType dtype) noexcept;
+/// Stored as sixteen bits and computed with as f32.
+[[nodiscard]] constexpr bool is_half(DType dtype) noexcept {
+    return dtype == DType::f16 || dtype == DType::bf16;
+}
 
 /// The type of the real and imaginary parts of a complex type.
 [[nodiscard]] DType component(DType complex) noexcept;

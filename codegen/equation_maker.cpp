@@ -33,6 +33,19 @@ Expr EquationMaker::operate(Op op, std::vector<Expr> args, DType dtype) {
 
 Expr EquationMaker::integer(std::int64_t value) { return context().literal(value, DType::i64); }
 Expr EquationMaker::value(IndexId id) { return context().intern(IndexValue{id}, DType::i64); }
+Expr EquationMaker::offset(IndexId id) {
+    return subtract(value(id), integer(program_.at(id).lower));
+}
+std::vector<Expr> EquationMaker::offsets(const std::vector<IndexId>& ids) {
+    std::vector<Expr> result;
+    for (const IndexId id : ids) result.push_back(offset(id));
+    return result;
+}
+Expr EquationMaker::is_value_of(IndexId id, Expr term) {
+    const BoundIndex& range = program_.at(id);
+    return both(compare(Op::ge, term, integer(range.lower)),
+                compare(Op::lt, term, integer(range.upper)));
+}
 Expr EquationMaker::element(TensorId tensor, std::vector<Expr> at) {
     const DType dtype = program_.at(tensor).dtype;
     const Expr element = context().access(tensor, std::move(at), dtype);

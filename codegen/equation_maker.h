@@ -26,6 +26,11 @@ class EquationMaker {
 
     Expr integer(std::int64_t value);
     Expr value(IndexId id);
+    /// Of an index, from its lower bound on; of several.
+    Expr offset(IndexId id);
+    std::vector<Expr> offsets(const std::vector<IndexId>& ids);
+    /// Whether the term is a value of the index.
+    Expr is_value_of(IndexId id, Expr term);
     /// An element; integers as i64.
     Expr element(TensorId tensor, std::vector<Expr> at);
     Expr add(Expr a, Expr b);

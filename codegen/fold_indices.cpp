@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/integer.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen {
@@ -12,10 +13,6 @@ namespace {
 
 /// Forms of larger values are left alone: no sum of two of them overflows.
 constexpr std::int64_t limit = std::int64_t{1} << 61;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
 
 std::optional<AffineForm> affine(const Value& value) {
     if (value->dtype != DType::i64) return std::nullopt;

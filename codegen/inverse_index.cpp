@@ -1,6 +1,7 @@
 // codegen/inverse_index.cpp – points sorted by their keys, as equations
 #include "codegen/inverse_index.h"
 
+#include "base/integer.h"
 #include "base/text.h"
 
 namespace ricci::codegen {
@@ -13,8 +14,6 @@ constexpr std::int64_t radix = 16;
 constexpr std::int64_t chunk = 64;
 /// Elements whose sum is one element of the next level of a running sum.
 constexpr std::int64_t block = 64;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

@@ -285,7 +285,8 @@ class KeyedUpdates {
         });
         Expr guard;
         Expr condition;
-        for (const Keyed& keyed : keys) guard = context_.logical_and(guard, in_range(keyed));
+        for (const Keyed& keyed : keys)
+            guard = make_.both(guard, make_.is_value_of(keyed.index, keyed.key));
         const Expr is_found = guard;
         for (Expr conjunct : rest) {
             const bool is_inner = std::any_of(inner.begin(), inner.end(),
@@ -293,14 +294,12 @@ class KeyedUpdates {
             Expr& place = is_inner ? condition : guard;
             place = context_.logical_and(place, conjunct);
         }
-        ExprMap<Expr> found;
+        EquationMaker::Numbers found;
         for (const Keyed& keyed : keys)
             found.emplace(
-                index_value(keyed.index),
-                context_.apply(Op::select,
-                               {is_found, keyed.key, integer(program_.at(keyed.index).lower)},
-                               DType::i64));
-        const auto now = [&](Expr e) { return e ? substitute(context_, e, found) : e; };
+                std::uint32_t(keyed.index),
+                make_.choose(is_found, keyed.key, make_.integer(program_.at(keyed.index).lower)));
+        const auto now = [&](Expr e) { return make_.with(e, found); };
         BoundEquation update = equation;
         update.op = *update_of(reduction.reducer);
         update.is_injective = false;
@@ -310,10 +309,8 @@ class KeyedUpdates {
         if (inner.empty()) {
             update.reduction.reset();
             update.value =
-                context_.apply(Op::select,
-                               {now(guard), update.value,
-                                identity(context_, reduction.reducer, reduction.accumulator)},
-                               reduction.accumulator);
+                make_.choose(now(guard), update.value,
+                             identity(context_, reduction.reducer, reduction.accumulator));
         } else {
             update.reduction->indices = inner;
             update.reduction->condition = context_.logical_and(now(guard), now(condition));
@@ -342,17 +339,6 @@ class KeyedUpdates {
         }
         return result;
     }
-
-    Expr in_range(const Keyed& keyed) {
-        const BoundIndex& range = program_.at(keyed.index);
-        const Expr above =
-            context_.apply(Op::ge, {keyed.key, integer(range.lower)}, DType::boolean);
-        const Expr below =
-            context_.apply(Op::lt, {keyed.key, integer(range.upper)}, DType::boolean);
-        return context_.logical_and(above, below);
-    }
-    Expr index_value(IndexId id) { return context_.intern(IndexValue{id}, DType::i64); }
-    Expr integer(std::int64_t value) { return context_.literal(value, DType::i64); }
 
     BoundProgram program_;
     Context& context_;

@@ -20,10 +20,7 @@ Expr element_of(EquationMaker& make, TensorId total, const KeyedValues& keyed) {
     std::vector<IndexId> ids;
     for (const KeyedValues::Place& place : keyed.places) ids.push_back(place.index);
     ids.insert(ids.end(), keyed.row.begin(), keyed.row.end());
-    std::vector<Expr> at;
-    for (const IndexId id : ids)
-        at.push_back(make.subtract(make.value(id), make.integer(make.program().at(id).lower)));
-    return make.context().access(total, at, make.program().at(total).dtype);
+    return make.context().access(total, make.offsets(ids), make.program().at(total).dtype);
 }
 
 /// Stores what each point contributes, [points..., row...]: a reduction is computed once.
@@ -31,20 +28,12 @@ void store_values(EquationMaker& make, KeyedValues& keyed, const Reduction& redu
     std::vector<IndexId> ids = keyed.points;
     ids.insert(ids.end(), keyed.row.begin(), keyed.row.end());
     Shape shape;
-    std::vector<Expr> at;
-    for (const IndexId id : ids) {
-        shape.push_back(make.program().at(id).extent());
-        at.push_back(make.subtract(make.value(id), make.integer(make.program().at(id).lower)));
-    }
+    for (const IndexId id : ids) shape.push_back(make.program().at(id).extent());
+    const std::vector<Expr> at = make.offsets(ids);
     const DType dtype = keyed.value->dtype;
     const TensorId values = make.array(keyed.name + "_values", dtype, shape);
     make.define(values, at, ids, keyed.value, reduction);
     keyed.value = make.context().access(values, at, dtype);
-}
-
-/// Of half precision in f32.
-DType accumulator(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
 }
 
 }  // namespace
@@ -90,9 +79,7 @@ void sum_by_key(EquationMaker& make, InverseIndices& indices, const BoundEquatio
     Expr in_range;
     for (KeyedValues::Place& place : keyed.places) {
         place.key = make.with(place.key, own);
-        const BoundIndex& range = program.at(place.index);
-        in_range = make.both(in_range, make.compare(Op::ge, place.key, make.integer(range.lower)));
-        in_range = make.both(in_range, make.compare(Op::lt, place.key, make.integer(range.upper)));
+        in_range = make.both(in_range, make.is_value_of(place.index, place.key));
     }
     EquationMaker::Numbers found = own;
     for (const KeyedValues::Place& place : keyed.places)
@@ -170,8 +157,7 @@ void update_by_key(EquationMaker& make, InverseIndices& indices, const BoundEqua
         result.indices.push_back(place);
     }
     if (equation.reduction) store_values(make, keyed, *equation.reduction);
-    if (const DType wide = accumulator(keyed.value->dtype); wide != keyed.value->dtype)
-        keyed.value = make.context().cast(keyed.value, wide);
+    if (is_half(keyed.value->dtype)) keyed.value = make.context().cast(keyed.value, DType::f32);
     const TensorId total = sum_segments(make, indices, keyed);
     const Expr value = element_of(make, total, keyed);
     result.value =

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "codegen/contraction.h"
 #include "codegen/lower.h"
 #include "codegen/pack.h"
@@ -18,8 +19,6 @@
 namespace ricci::codegen {
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// A row or column operand where the tile reads it.
 struct Source {

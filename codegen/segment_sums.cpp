@@ -1,6 +1,8 @@
 // codegen/segment_sums.cpp – values of points combined by the key of each, with an inverse index
 #include "codegen/segment_sums.h"
 
+#include "base/integer.h"
+
 namespace ricci::codegen {
 
 namespace {
@@ -8,8 +10,6 @@ namespace {
 constexpr std::int64_t fan = 16;
 /// So many blocks of the last level are looked at one by one.
 constexpr std::int64_t few_blocks = 4 * fan;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// What is stored of every segment on a level: of its places those outside of whole blocks, `count`
 /// of them from `begin` on, with `gap` places left out after the first `head`.
@@ -36,9 +36,6 @@ class SegmentSums {
   private:
     std::int64_t extent(IndexId id) { return make_.program().at(id).extent(); }
     std::int64_t lower(IndexId id) { return make_.program().at(id).lower; }
-    /// From 0 on.
-    Expr offset(IndexId id) { return make_.subtract(make_.value(id), make_.integer(lower(id))); }
-
     using Numbers = EquationMaker::Numbers;
     /// The values of indices that are numbered row by row.
     template <class Range, class Index>
@@ -71,9 +68,7 @@ class SegmentSums {
             const std::int64_t size = extent(place.index);
             const Expr low = make_.integer(lower(place.index));
             const Expr key = make_.with(place.key, numbers);
-            valid = make_.both(valid, make_.compare(Op::ge, key, low));
-            valid = make_.both(
-                valid, make_.compare(Op::lt, key, make_.integer(lower(place.index) + size)));
+            valid = make_.both(valid, make_.is_value_of(place.index, key));
             stride /= size;
             number = make_.add(number, make_.times(make_.subtract(key, low), stride));
         }
@@ -86,7 +81,7 @@ class SegmentSums {
         std::int64_t stride = inverse_.segments;
         for (const KeyedValues::Place& place : keyed_.places) {
             stride /= extent(place.index);
-            number = make_.add(number, make_.times(offset(place.index), stride));
+            number = make_.add(number, make_.times(make_.offset(place.index), stride));
         }
         return number;
     }
@@ -94,11 +89,6 @@ class SegmentSums {
         std::vector<IndexId> result;
         for (const KeyedValues::Place& place : keyed_.places) result.push_back(place.index);
         result.insert(result.end(), keyed_.row.begin(), keyed_.row.end());
-        return result;
-    }
-    std::vector<Expr> at(const std::vector<IndexId>& ids) {
-        std::vector<Expr> result;
-        for (const IndexId id : ids) result.push_back(offset(id));
         return result;
     }
     Expr value_at(Expr place) {
@@ -112,7 +102,7 @@ class SegmentSums {
         make_.program().tensors[position(total)].is_partial = true;
         const Expr after = make_.element(inverse_.first, {make_.add(segment(), make_.integer(1))});
         const Expr place = make_.max(make_.add(after, make_.integer(-1)), make_.integer(0));
-        make_.define(total, at(free()), free(), value_at(place));
+        make_.define(total, make_.offsets(free()), free(), value_at(place));
         return total;
     }
 
@@ -189,7 +179,7 @@ class SegmentSums {
     }
 
     Expr element_of(TensorId level, Expr place) {
-        std::vector<Expr> subscripts = at(keyed_.row);
+        std::vector<Expr> subscripts = make_.offsets(keyed_.row);
         subscripts.insert(subscripts.begin(), place);
         return make_.context().access(level, subscripts, keyed_.value->dtype);
     }
@@ -206,7 +196,7 @@ class SegmentSums {
                    Expr value) {
         const TensorId now = make_.array(keyed_.name, value->dtype, shape);
         make_.program().tensors[position(now)].previous = total;
-        make_.define(now, at(free()), free(), value, reduction(e, condition));
+        make_.define(now, make_.offsets(free()), free(), value, reduction(e, condition));
         if (total) make_.program().equations.back().op = *update_of(*keyed_.reducer);
         total = now;
     }
@@ -219,7 +209,7 @@ class SegmentSums {
     void define_level(TensorId level, IndexId c, IndexId e, Expr exists, Expr value) {
         std::vector<IndexId> free = keyed_.row;
         free.insert(free.begin(), c);
-        make_.define(level, at(free), free, value, reduction(e, exists));
+        make_.define(level, make_.offsets(free), free, value, reduction(e, exists));
     }
 
     TensorId blocks_of_points(std::int64_t length) {

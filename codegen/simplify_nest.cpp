@@ -1,6 +1,7 @@
 // codegen/simplify_nest.cpp – the pass `simplify`: constant bounds and single iterations
 #include <algorithm>
 
+#include "base/integer.h"
 #include "base/match.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -9,11 +10,6 @@
 namespace ricci::codegen {
 
 namespace {
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
 /// The constant terms of a bound as one; further equal terms once.
 LoopBound folded(const LoopBound& bound, bool is_lower) {

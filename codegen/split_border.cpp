@@ -1,6 +1,7 @@
 // codegen/split_border.cpp – the core of an axis, where loop bounds stand still, and its borders
 #include <algorithm>
 
+#include "base/integer.h"
 #include "codegen/fold_indices.h"
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
@@ -8,11 +9,6 @@
 namespace ricci::codegen {
 
 namespace {
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
 /// The points of one axis at which every bound is its constant term.
 class Core {

@@ -1,6 +1,7 @@
 // codegen/split_cases.cpp – a core in which places are affine, and borders in which they are not
 #include <algorithm>
 
+#include "base/integer.h"
 #include "codegen/fold_indices.h"
 #include "codegen/nest_build.h"
 
@@ -10,11 +11,6 @@ namespace {
 
 /// Smaller kernels are compiled once, with a test at each point.
 constexpr double least_points = 16'384;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
 /// Part of an axis, half-open.
 struct Part {

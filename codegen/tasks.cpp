@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/integer.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen {
@@ -12,8 +13,6 @@ namespace {
 
 constexpr double single_task_cycles = 60'000;
 constexpr double most_tasks = 4096;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

@@ -3,13 +3,9 @@
 
 #include <algorithm>
 
+#include "base/integer.h"
+
 namespace ricci::codegen {
-
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
                       const Target& target) {

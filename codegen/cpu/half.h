@@ -6,10 +6,6 @@
 
 namespace ricci::codegen::cpu {
 
-/// Whether the type is stored as sixteen bits and computed with as f32.
-[[nodiscard]] inline bool is_half(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16;
-}
 /// The f32 of bits of type `dtype`.
 [[nodiscard]] Wide widened_half(Wide bits, DType dtype);
 /// The bits of the number of type `to` that is nearest to `a` of another type, even where two are.

@@ -48,10 +48,6 @@ struct Text {
 [[nodiscard]] Text combined_text(Reducer reducer, DType dtype, Text old, Text value);
 /// The value in another type. `wraps`: integers keep their low bits.
 [[nodiscard]] Text converted_text(Text value, DType from, DType to, bool wraps = false);
-/// Whether the type is stored as sixteen bits and computed with as f32.
-[[nodiscard]] inline bool is_half(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16;
-}
 
 class NestWriter {
   public:

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "base/integer.h"
+
 namespace ricci::codegen::cuda {
 
 namespace {
@@ -17,9 +19,6 @@ constexpr std::int64_t int_low = std::numeric_limits<std::int32_t>::min();
 std::int64_t clamped(Large value) {
     return static_cast<std::int64_t>(std::clamp<Large>(value, -end, end));
 }
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
-
 }  // namespace
 
 bool Range::is_narrow() const noexcept { return low >= int_low && high <= int_high; }

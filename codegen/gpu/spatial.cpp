@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/integer.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen::gpu {
@@ -13,11 +14,6 @@ namespace ricci::codegen::gpu {
 namespace {
 
 using Direction = Convolution::Direction;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-    return a / b - static_cast<std::int64_t>(a % b != 0 && (a % b < 0) != (b < 0));
-}
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
 /// A place that two axes give: `a * first + b * second`, where an axis may be missing.
 struct Place {

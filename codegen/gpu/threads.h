@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/integer.h"
 #include "codegen/kernel.h"
 #include "codegen/nest_build.h"
 
@@ -55,9 +56,5 @@ inline constexpr std::int64_t warp = 32;
 
 /// The greatest power of two that is at most n (n >= 1).
 [[nodiscard]] std::int64_t power_of_two_below(std::int64_t n);
-
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 }  // namespace ricci::codegen::gpu

@@ -158,10 +158,7 @@ class CppEntry {
         return std::string(is_half(dtype) ? cuda::type_name(dtype) : cpp_type(dtype));
     }
     [[nodiscard]] std::string pointer(const Parameter& parameter) const {
-        if (!is_half(dtype(parameter))) return parameter.name;
-        return format("reinterpret_cast<{}{}*>({})",
-                      parameter.use == Parameter::Use::read ? "const " : "",
-                      element_type(dtype(parameter)), parameter.name);
+        return source::pointer(parameter, dtype(parameter), element_type(dtype(parameter)));
     }
     [[nodiscard]] std::string pointer(std::size_t buffer) const {
         const EntryBuffer& of = entry_.buffers[buffer];

@@ -92,7 +92,12 @@ std::string commented(std::string_view text) {
 
 }  // namespace
 
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+std::string pointer(const Parameter& parameter, DType dtype, std::string_view element_type) {
+    if (!is_half(dtype)) return parameter.name;
+    return format("reinterpret_cast<{}{}*>({})",
+                  parameter.use == Parameter::Use::read ? "const " : "", element_type,
+                  parameter.name);
+}
 
 Target plain_target() {
     Target target;

@@ -54,7 +54,8 @@ struct Entry {
 [[nodiscard]] std::string signature(std::string_view head,
                                     const std::vector<std::string>& parameters);
 
-/// Whether the elements are kept as sixteen bits, behind a type of their own in kernels.
-[[nodiscard]] bool is_half(DType dtype);
+/// The parameter as kernels take it: halves have a type of their own there, `element_type`.
+[[nodiscard]] std::string pointer(const Parameter& parameter, DType dtype,
+                                  std::string_view element_type);
 
 }  // namespace ricci::codegen::source
