@@ -8,41 +8,6 @@
 
 namespace ricci::grad {
 
-namespace {
-
-[[noreturn]] void no_derivative(const Program& program, const Apply& apply, Span span) {
-    Diagnosis diagnosis{
-        .kind = ErrorKind::gradient,
-        .message = is_registered(apply.op)
-                       ? format("`{}` was registered without derivatives", info(apply.op).name)
-                       : format("the derivative of `{}` is not a function of the language",
-                                info(apply.op).name),
-        .source = program.source,
-        .hint = "ask only for gradients of arguments that do not pass through it"};
-    if (!span.is_empty()) diagnosis.labels.push_back({.span = span, .text = ""});
-    throw Error(std::move(diagnosis));
-}
-
-/// Each factor's cotangent is a product of the others: of n factors, n^2 operands.
-void require_short(const Program& program, const ActiveNodes& nodes, const Apply& product,
-                   Span span) {
-    constexpr std::size_t max_operands = 4'000'000;
-    const auto active =
-        static_cast<std::size_t>(std::count_if(product.args.begin(), product.args.end(),
-                                               [&](Expr factor) { return nodes.contain(factor); }));
-    if (active * product.args.size() <= max_operands) return;
-    Diagnosis diagnosis{.kind = ErrorKind::limit,
-                        .message = format("the gradient of a product of {} factors is too large",
-                                          product.args.size()),
-                        .source = program.source,
-                        .labels = {},
-                        .hint = "reduce over an index: `prod[k](A[k])`"};
-    if (!span.is_empty()) diagnosis.labels.push_back({.span = span, .text = ""});
-    throw Error(std::move(diagnosis));
-}
-
-}  // namespace
-
 ActiveNodes::ActiveNodes(Expr term, const Active& active) {
     for (const Expr e : postorder({term})) {
         if (is_active(e, active)) {
@@ -74,10 +39,35 @@ bool ActiveNodes::is_active(Expr e, const Active& active) const {
 
 bool depends_on(Expr term, const Active& active) { return ActiveNodes(term, active).contain(term); }
 
-void require_derivative(const Program& program, const Differentiated& what,
-                        const ActiveNodes& nodes, const Apply& apply) {
-    if (dependence(apply.op) == Dependence::unknown) no_derivative(program, apply, what.span);
-    if (apply.op == Op::mul) require_short(program, nodes, apply, what.span);
+Error no_derivative(const Program& program, const Apply& apply, Span span) {
+    Diagnosis diagnosis{
+        .kind = ErrorKind::gradient,
+        .message = is_registered(apply.op)
+                       ? format("`{}` was registered without derivatives", info(apply.op).name)
+                       : format("the derivative of `{}` is not a function of the language",
+                                info(apply.op).name),
+        .source = program.source,
+        .hint = "ask only for gradients of arguments that do not pass through it"};
+    if (!span.is_empty()) diagnosis.labels.push_back({.span = span, .text = ""});
+    return Error(std::move(diagnosis));
+}
+
+// Each factor's derivative is a product of the others: of n factors, n^2 operands.
+void require_short(const Program& program, const ActiveNodes& nodes, const Apply& product,
+                   Span span) {
+    constexpr std::size_t max_operands = 4'000'000;
+    const auto active =
+        static_cast<std::size_t>(std::count_if(product.args.begin(), product.args.end(),
+                                               [&](Expr factor) { return nodes.contain(factor); }));
+    if (active * product.args.size() <= max_operands) return;
+    Diagnosis diagnosis{.kind = ErrorKind::limit,
+                        .message = format("the gradient of a product of {} factors is too large",
+                                          product.args.size()),
+                        .source = program.source,
+                        .labels = {},
+                        .hint = "reduce over an index: `prod[k](A[k])`"};
+    if (!span.is_empty()) diagnosis.labels.push_back({.span = span, .text = ""});
+    throw Error(std::move(diagnosis));
 }
 
 }  // namespace ricci::grad

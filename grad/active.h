@@ -37,9 +37,10 @@ struct Differentiated {
     bool is_complex = false;  ///< see Step
 };
 
-/// Throws: `gradient` for an operation of the term whose derivative is unknown; `limit` for a
-/// product so long that the derivatives by all its factors are too large.
-void require_derivative(const Program& program, const Differentiated& what,
-                        const ActiveNodes& nodes, const Apply& apply);
+/// The error that the operation has no derivative that the language can say.
+[[nodiscard]] Error no_derivative(const Program& program, const Apply& apply, Span span);
+/// Throws: `limit` for a product so long that the derivatives by all its factors are too large.
+void require_short(const Program& program, const ActiveNodes& nodes, const Apply& product,
+                   Span span);
 
 }  // namespace ricci::grad

@@ -51,6 +51,8 @@ class Forward : Derivation {
     void name_output(TensorId output);
 
     void push_through(const Equation& equation);
+    void add_tangent(const Equation& equation);
+    [[nodiscard]] TensorId tangent_of(TensorId tensor) const;
     [[nodiscard]] Relation tangent_of_value(const Equation& equation);
     [[nodiscard]] Expr tangent_of_read(const Access& access) const;
     void define_tangent(const Equation& equation);
@@ -59,11 +61,13 @@ class Forward : Derivation {
     void hold(TensorId of, const std::vector<Part>& parts);
     [[nodiscard]] Tensor tensor_for_tangent(TensorId of);
     TensorId define_output(TensorId output, bool is_only);
-    Gathered take_definition(TensorId tangent, bool is_only);
+    Gathered take_definition(TensorId output, TensorId tangent, bool is_only);
+    std::vector<IndexId> indices_like(TensorId output);
 
     [[nodiscard]] Program with_sizes_at_hand(Program program) const;
 
-    std::map<TensorId, TensorId> tangents_;       ///< of active tensors
+    std::map<TensorId, TensorId> tangents_;  ///< of active tensors
+    std::map<TensorId, Error> unknown_;      ///< in place of tangents: an error where one is needed
     std::map<TensorId, std::string> names_of_;    ///< of the tangents of outputs
     std::map<std::string, TensorId> of_updated_;  ///< tangents given, by the argument's name
 };
@@ -92,15 +96,31 @@ void Forward::name_output(TensorId output) {
 void Forward::push_through(const Equation& equation) {
     const bool is_moved = depends_on(equation.value, active_);
     if (!is_moved && !(equation.previous && is_active(*equation.previous))) return;
-    active_[position(equation.target)] = true;
+    try {
+        add_tangent(equation);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::gradient) throw;
+        unknown_.emplace(equation.target, error);
+    }
+    // It may have turned out that nothing moves.
+    active_[position(equation.target)] =
+        tangents_.contains(equation.target) || unknown_.contains(equation.target);
+}
+
+/// Throws: `gradient` where it is unknown.
+TensorId Forward::tangent_of(TensorId tensor) const {
+    if (const auto unknown = unknown_.find(tensor); unknown != unknown_.end())
+        throw unknown->second;
+    return tangents_.at(tensor);
+}
+
+void Forward::add_tangent(const Equation& equation) {
     if (!equation.previous)
         define_tangent(equation);
     else if (equation.op == Assign::add || equation.op == Assign::set)
         update_tangent(equation);
     else
         combine_tangents(equation);
-    // It may have turned out that nothing moves.
-    active_[position(equation.target)] = tangents_.contains(equation.target);
 }
 
 /// The tangent with the subscripts of the read; in the padding, which is constant, it is 0.
@@ -113,7 +133,7 @@ Expr Forward::tangent_of_read(const Access& access) const {
         empty.value = context_.integer(0);
         subscript = context_.intern(std::move(empty));
     }
-    return context_.access(tangents_.at(access.tensor), std::move(at));
+    return context_.access(tangent_of(access.tensor), std::move(at));
 }
 
 /// The tangent of the equation's value at each of its points, which are to be summed where the
@@ -132,8 +152,8 @@ Relation Forward::tangent_of_value(const Equation& equation) {
         what.term = reduce->body;
     else if (equation.op == Assign::define && !program_.at(equation.target).dtype_of)
         what.saved = context_.access(equation.target, equation.at);
-    const auto tangent_of = [&](const Access& access) { return tangent_of_read(access); };
-    relation.d = push_forward(program_, what, active_, tangent_of);
+    relation.d = push_forward(program_, what, active_,
+                              [&](const Access& access) { return tangent_of_read(access); });
     if (reduce == nullptr || !relation.d.value) return relation;
     relation.indices.insert(relation.indices.end(), reduce->indices.begin(), reduce->indices.end());
     relation.reduced = reduce->indices.size();
@@ -195,7 +215,7 @@ void Forward::define_tangent(const Equation& equation) {
 void Forward::update_tangent(const Equation& equation) {
     std::vector<Part> parts;
     if (is_active(*equation.previous)) {
-        const TensorId before = tangents_.at(*equation.previous);
+        const TensorId before = tangent_of(*equation.previous);
         // What `=` overwrites is gone.
         parts.push_back(equation.op == Assign::add ? Part(before)
                                                    : Part(where_not_written(equation, before)));
@@ -211,7 +231,7 @@ void Forward::update_tangent(const Equation& equation) {
 void Forward::combine_tangents(const Equation& equation) {
     UpdateSeeds seeds;
     const auto& value = std::get<Access>(equation.value->term);
-    if (is_active(*equation.previous)) seeds.previous = tangents_.at(*equation.previous);
+    if (is_active(*equation.previous)) seeds.previous = tangent_of(*equation.previous);
     if (is_active(value.tensor)) seeds.value = tangent_of_read(value);
     const UpdateDerivatives found =
         differentiate_update(program_, names_, extents_, equation, seeds);
@@ -254,16 +274,13 @@ Tensor Forward::tensor_for_tangent(TensorId of) {
 // --- outputs -----------------------------------------------------
 
 TensorId Forward::define_output(TensorId output, bool is_only) {
-    const auto tangent = tangents_.find(output);
-    const bool is_moved = tangent != tangents_.end();
-    if (is_moved && names_of_.contains(output) &&
-        program_.at(tangent->second).name == names_of_.at(output))
-        return tangent->second;
-    Gathered what{.indices = {}, .value = context_.literal(0.0)};
-    if (is_moved)
-        what = take_definition(tangent->second, is_only);
-    else
-        what.indices = indices_of(output, {});
+    const bool is_moved = is_active(output);
+    const TensorId tangent = is_moved ? tangent_of(output) : TensorId{};
+    if (is_moved && names_of_.contains(output) && program_.at(tangent).name == names_of_.at(output))
+        return tangent;
+    const Gathered what =
+        is_moved ? take_definition(output, tangent, is_only)
+                 : Gathered{.indices = indices_like(output), .value = context_.literal(0.0)};
     const auto given = of_updated_.find(forward_.at(output).name);
     if (given != of_updated_.end()) return update_argument(given->second, what);
     Tensor tensor = tensor_for_tangent(output);
@@ -271,7 +288,7 @@ TensorId Forward::define_output(TensorId output, bool is_only) {
 }
 
 /// A read of the tangent, or what it was made to be when nothing else reads it.
-Gathered Forward::take_definition(TensorId tangent, bool is_only) {
+Gathered Forward::take_definition(TensorId output, TensorId tangent, bool is_only) {
     if (is_only && !program_.equations.empty() && program_.equations.back().target == tangent) {
         const Equation last = program_.equations.back();
         if (last.at == values_of(last.indices)) {
@@ -279,8 +296,16 @@ Gathered Forward::take_definition(TensorId tangent, bool is_only) {
             return {.indices = last.indices, .value = last.value};
         }
     }
-    const std::vector<IndexId> indices = indices_of(tangent, {});
+    const std::vector<IndexId> indices = indices_like(output);
     return {.indices = indices, .value = context_.access(tangent, values_of(indices))};
+}
+
+/// Indices over the output's dimensions, named as where it is made.
+std::vector<IndexId> Forward::indices_like(TensorId output) {
+    for (const Equation& equation : program_.equations)
+        if (equation.target == output && equation.at == values_of(equation.indices))
+            return indices_of(output, {Gathered{.indices = equation.indices, .value = Expr()}});
+    return indices_of(output, {});
 }
 
 /// The program with the sizes of arguments that it does not read replaced by equal ones of arrays

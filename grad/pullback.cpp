@@ -50,7 +50,9 @@ std::vector<ReadCotangent> pull_back(const Program& program, const Differentiate
         if (const auto* cast = std::get_if<Cast>(&(*node)->term)) give(cast->a, d);
         const auto* apply = std::get_if<Apply>(&(*node)->term);
         if (apply == nullptr) continue;
-        require_derivative(program, what, nodes, *apply);
+        if (dependence(apply->op) == Dependence::unknown)
+            throw no_derivative(program, *apply, what.span);
+        if (apply->op == Op::mul) require_short(program, nodes, *apply, what.span);
         const Expr y = *node == what.term && what.saved ? what.saved : *node;
         for (std::size_t n = 0; n < apply->args.size(); ++n) {
             if (!nodes.contain(apply->args[n])) continue;

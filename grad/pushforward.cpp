@@ -17,12 +17,14 @@ class Push {
     Tangent run(const std::function<Expr(const Access&)>& tangent_of) {
         for (const Expr node : nodes_.in_order()) {
             if (const auto* access = std::get_if<Access>(&node->term))
-                tangents_.emplace(node, Tangent{.guard = Expr(), .value = tangent_of(*access)});
+                read(node, *access, tangent_of);
             else if (const auto* cast = std::get_if<Cast>(&node->term))
-                tangents_.emplace(node, converted(of(cast->a), node->dtype));
+                convert(node, cast->a);
             else if (const auto* apply = std::get_if<Apply>(&node->term))
-                tangents_.emplace(node, of_operation(node, *apply));
+                push_through(node, *apply);
         }
+        if (const auto unknown = unknown_.find(what_.term); unknown != unknown_.end())
+            throw unknown->second;
         return of(what_.term);
     }
 
@@ -32,25 +34,58 @@ class Push {
         return found == tangents_.end() ? Tangent{} : found->second;
     }
 
-    Tangent converted(Tangent tangent, DType dtype) {
-        if (tangent.value) tangent.value = context_.cast(tangent.value, dtype);
-        return tangent;
+    void read(Expr node, const Access& access,
+              const std::function<Expr(const Access&)>& tangent_of) {
+        try {
+            tangents_.emplace(node, Tangent{.guard = Expr(), .value = tangent_of(access)});
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::gradient) throw;
+            unknown_.emplace(node, error);
+        }
     }
 
-    Tangent of_operation(Expr node, const Apply& apply) {
-        require_derivative(program_, what_, nodes_, apply);
-        if (apply.op == Op::select) return of_choice(apply);
-        const Expr y = node == what_.term && what_.saved ? what_.saved : node;
+    void convert(Expr node, Expr operand) {
+        Tangent tangent = of(operand);
+        if (tangent.value) tangent.value = context_.cast(tangent.value, node->dtype);
+        tangents_.emplace(node, tangent);
+        pass_on_unknown(node, operand);
+    }
+
+    void push_through(Expr node, const Apply& apply) {
+        if (dependence(apply.op) == Dependence::unknown) {
+            unknown_.emplace(node, no_derivative(program_, apply, what_.span));
+            return;
+        }
+        if (apply.op == Op::mul) require_short(program_, nodes_, apply, what_.span);
+        if (apply.op == Op::select) {
+            for (const std::size_t branch : {1, 2}) pass_on_unknown(node, apply.args[branch]);
+            tangents_.emplace(node, of_choice(apply));
+            return;
+        }
         std::vector<Tangent> parts;
         for (std::size_t n = 0; n < apply.args.size(); ++n) {
             const Tangent operand = of(apply.args[n]);
-            if (!operand.value) continue;
-            const Tangent part = grad::push_forward(
-                context_, {.apply = apply, .y = y, .d = operand, .is_complex = what_.is_complex},
-                n);
-            if (part.value) parts.push_back(part);
+            if (unknown_.contains(apply.args[n])) {
+                const Tangent any{.guard = Expr(), .value = context_.literal(1.0)};
+                if (through(node, apply, n, any).value) pass_on_unknown(node, apply.args[n]);
+            } else if (operand.value) {
+                const Tangent part = through(node, apply, n, operand);
+                if (part.value) parts.push_back(part);
+            }
         }
-        return parts.empty() ? Tangent{} : sum(context_, parts);
+        if (!parts.empty()) tangents_.emplace(node, sum(context_, parts));
+    }
+
+    Tangent through(Expr node, const Apply& apply, std::size_t operand, const Tangent& d) {
+        const Expr y = node == what_.term && what_.saved ? what_.saved : node;
+        return grad::push_forward(
+            context_, {.apply = apply, .y = y, .d = d, .is_complex = what_.is_complex}, operand);
+    }
+
+    /// What changes with an operand whose tangent is unknown.
+    void pass_on_unknown(Expr node, Expr operand) {
+        const auto found = unknown_.find(operand);
+        if (found != unknown_.end()) unknown_.emplace(node, found->second);
     }
 
     /// The tangent of the branch that is taken.
@@ -73,6 +108,7 @@ class Push {
     const Differentiated& what_;
     ActiveNodes nodes_;
     ExprMap<Tangent> tangents_;
+    ExprMap<Error> unknown_;  ///< terms whose tangents cannot be said: thrown if one is needed
 };
 
 }  // namespace
