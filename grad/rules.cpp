@@ -71,7 +71,8 @@ P pull_power(S s) {
     const Formula p = s.arg(1);
     if (s.operand == 1) return {x != 0, s.d() * s.y() * x.apply(Op::log)};
     if (!is_literal(p.expr())) {
-        return {p != 0, s.d() * p * x.apply(Op::pow, p - 1)};
+        // At p = 0 it is 0, and changes with p.
+        return {p != 0 || x != 0, s.d() * p * x.apply(Op::pow, p - 1)};
     }
     if (is_literal(p.expr(), 0)) return {};
     if (is_literal(p.expr(), 1)) return s.d();

@@ -3,7 +3,7 @@
 
 #include "dsl/extent.h"
 #include "dsl/walk.h"
-#include "grad/formula.h"
+#include "grad/factors.h"
 #include "grad/pieces.h"
 
 namespace ricci::grad {
@@ -29,19 +29,20 @@ class Update {
         const TensorId zeros = hold(Reducer::sum, [&](const Point& point) -> Held {
             return {.body = context_.integer(1), .condition = (factor(point) == 0).expr()};
         });
+        const TensorId zero = hold(Reducer::sum, [&](const Point& point) -> Held {
+            return {.body = point.value, .condition = (factor(point) == 0).expr()};
+        });
+        const auto factors = [&](const std::vector<Expr>& at) -> Factors {
+            return {.others = read(others, at), .zeros = read(zeros, at), .zero = read(zero, at)};
+        };
         UpdateDerivatives result;
-        result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
-            return {.guard = (read(zeros, at) == 0).expr(),
-                    .value = (read(*d_.previous, at) * read(others, at)).expr()};
+        result.previous = of_previous([&](const std::vector<Expr>& at) {
+            return pull_back_coefficient(factors(at), read(*d_.previous, at));
         });
         if (!d_.value) return result;
         const std::vector<Expr>& at = equation_.at;
-        const Formula own = formula(equation_.value);
-        const Formula rest = read(others, at);
-        const Formula upstream = formula(d_.value) * read(*equation_.previous, at);
-        result.value = {
-            .guard = (read(zeros, at) == 0 || (read(zeros, at) == 1 && own == 0)).expr(),
-            .value = (own == 0).choose(upstream * rest, upstream * rest / own).expr()};
+        result.value = pull_back_factor(factors(at), formula(equation_.value),
+                                        formula(d_.value) * read(*equation_.previous, at));
         return result;
     }
 

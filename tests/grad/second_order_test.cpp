@@ -58,3 +58,68 @@ TEST_CASE("derivatives of derivatives of updates agree with differences") {
     check_second_order("O[i] := X[i]^2; O[i+1] = Z[i]^3 where i in 0:2",
                        {{"X", numbers({4})}, {"Z", numbers({2}, 7)}});
 }
+
+TEST_CASE("second derivatives of a product are exact with zeros among the factors") {
+    // Of x*y*z with a zero or two among them, the derivative by two is the third.
+    const Program forward = parse_program("p := prod[k](A[k])");
+    const Program gradient = grad::gradient(forward, "A");
+    for (const std::vector<double>& factors :
+         {std::vector<double>{2, 3, 5}, {0, 3, 5}, {0, 0, 5}, {0, 0, 0}, {2, 0, 0}, {2, 3, 0}}) {
+        CAPTURE(factors[0]);
+        CAPTURE(factors[1]);
+        CAPTURE(factors[2]);
+        for (std::size_t by = 0; by < 3; ++by) {
+            std::vector<double> direction(3, 0.0);
+            direction[by] = 1;
+            const Arrays at = {{"A", Array::from<double>(factors, {3})},
+                               {"dp", Array::full(DType::f64, {}, 1)},
+                               {"dA_", Array::from<double>(direction, {3})},
+                               {"ddA", Array::from<double>(direction, {3})}};
+            const Array forwards = evaluate(grad::jvp(gradient, {"A"}), at).begin()->second;
+            const Array backwards = evaluate(grad::gradient(gradient, "A"), at).begin()->second;
+            for (std::size_t n = 0; n < 3; ++n) {
+                const double expected = n == by ? 0 : factors[3 - n - by];
+                CHECK(forwards.span<double>()[n] == expected);
+                CHECK(backwards.span<double>()[n] == expected);
+            }
+        }
+    }
+}
+
+TEST_CASE("second derivatives of updates by factors are exact with zeros among them") {
+    // P[0] becomes the product of what was there and of both factors.
+    const Program forward = parse_program("P[i] := B[i]; P[J[n]] *= A[n]");
+    const Program gradient = grad::gradient(forward, "A");
+    const std::string tangent = str(grad::jvp(gradient, {"A"}));
+    for (const double zero : {0.0, 3.0}) {
+        CAPTURE(zero);
+        CAPTURE(tangent);
+        const Arrays at = {{"A", Array::from<double>({zero, 0}, {2})},
+                           {"B", Array::from<double>({7, 1}, {2})},
+                           {"J", Array::from<std::int64_t>({0, 0}, {2})},
+                           {"dP", Array::from<double>({1, 1}, {2})},
+                           {"dA_", Array::from<double>({1, 0}, {2})},
+                           {"ddA", Array::from<double>({1, 0}, {2})}};
+        for (const Program& second : {grad::jvp(gradient, {"A"}), grad::gradient(gradient, "A")}) {
+            const Array found = evaluate(second, at).begin()->second;
+            CHECK(found.at({0}) == 0);
+            CHECK(found.at({1}) == 7);
+        }
+        const Program by_old = grad::gradient(forward, "B");
+        const Arrays moved = {{"A", Array::from<double>({zero, 0}, {2})},
+                              {"B", Array::from<double>({7, 1}, {2})},
+                              {"J", Array::from<std::int64_t>({0, 0}, {2})},
+                              {"dP", Array::from<double>({1, 1}, {2})},
+                              {"dA", Array::from<double>({0, 1}, {2})}};
+        CHECK(evaluate(grad::jvp(by_old, {"A"}), moved).begin()->second.at({0}) == zero);
+    }
+}
+
+TEST_CASE("second derivatives of powers at an exponent of zero") {
+    const Program gradient = grad::gradient(parse_program("y := x^p"), "x");
+    const Arrays at = {{"x", Array::full(DType::f64, {}, 2)},
+                       {"p", Array::full(DType::f64, {}, 0)},
+                       {"dy", Array::full(DType::f64, {}, 1)},
+                       {"dp", Array::full(DType::f64, {}, 1)}};
+    CHECK(evaluate(grad::jvp(gradient, {"p"}), at).begin()->second.item() == 0.5);
+}
