@@ -361,8 +361,9 @@ Program jvp(const Program& forward, const std::vector<std::string>& arguments,
     result.for_ranks = nullptr;
     if (forward.for_ranks)
         result.for_ranks = [again = forward.for_ranks, arguments, options,
-                            moved = outputs_of_cotangents(forward, result)](const Ranks& ranks) {
-            return jvp(again(with_outputs(ranks, moved)), arguments, options);
+                            moved = outputs_of_cotangents(forward, result),
+                            names = argument_names(result)](const Ranks& ranks) {
+            return taking(jvp(again(with_outputs(ranks, moved)), arguments, options), names);
         };
     return result;
 }
