@@ -1,10 +1,9 @@
-// grad/update.cpp – from the cotangent of an updated array to those of what was there and of the
-// values
+// grad/update.cpp – derivatives of an updated array by what was there and by the values
 #include "grad/update.h"
 
 #include "dsl/extent.h"
 #include "dsl/walk.h"
-#include "grad/formula.h"
+#include "grad/factors.h"
 #include "grad/pieces.h"
 
 namespace ricci::grad {
@@ -14,7 +13,7 @@ namespace {
 class Update {
   public:
     Update(Program& program, Names& names, const Extents& extents, const Equation& equation,
-           TensorId d)
+           const UpdateSeeds& d)
         : program_(program),
           context_(*program.context),
           names_(names),
@@ -22,7 +21,7 @@ class Update {
           equation_(equation),
           d_(d) {}
 
-    UpdateCotangents product() {
+    UpdateDerivatives product() {
         const auto factor = [&](const Point& point) { return formula(point.value); };
         const TensorId others = hold(Reducer::prod, [&](const Point& point) -> Held {
             return {.body = point.value, .condition = (factor(point) != 0).expr()};
@@ -30,22 +29,24 @@ class Update {
         const TensorId zeros = hold(Reducer::sum, [&](const Point& point) -> Held {
             return {.body = context_.integer(1), .condition = (factor(point) == 0).expr()};
         });
-        UpdateCotangents result;
-        result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
-            return {.guard = (read(zeros, at) == 0).expr(),
-                    .value = (read(d_, at) * read(others, at)).expr()};
+        const TensorId zero = hold(Reducer::sum, [&](const Point& point) -> Held {
+            return {.body = point.value, .condition = (factor(point) == 0).expr()};
         });
+        const auto factors = [&](const std::vector<Expr>& at) -> Factors {
+            return {.others = read(others, at), .zeros = read(zeros, at), .zero = read(zero, at)};
+        };
+        UpdateDerivatives result;
+        result.previous = of_previous([&](const std::vector<Expr>& at) {
+            return pull_back_coefficient(factors(at), read(*d_.previous, at));
+        });
+        if (!d_.value) return result;
         const std::vector<Expr>& at = equation_.at;
-        const Formula own = formula(equation_.value);
-        const Formula rest = read(others, at);
-        const Formula upstream = read(d_, at) * read(*equation_.previous, at);
-        result.value = {
-            .guard = (read(zeros, at) == 0 || (read(zeros, at) == 1 && own == 0)).expr(),
-            .value = (own == 0).choose(upstream * rest, upstream * rest / own).expr()};
+        result.value = pull_back_factor(factors(at), formula(equation_.value),
+                                        formula(d_.value) * read(*equation_.previous, at));
         return result;
     }
 
-    UpdateCotangents extremum() {
+    UpdateDerivatives extremum() {
         const bool is_max = equation_.op == Assign::max;
         const TensorId best = hold(
             is_max ? Reducer::max : Reducer::min,
@@ -59,13 +60,14 @@ class Update {
             const Formula old = read(*equation_.previous, at);
             return is_max ? value > old : value < old;
         };
-        UpdateCotangents result;
+        UpdateDerivatives result;
         result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
-            return {.guard = (!wins(at)).expr(), .value = read(d_, at).expr()};
+            return {.guard = (!wins(at)).expr(), .value = read(*d_.previous, at).expr()};
         });
+        if (!d_.value) return result;
         const std::vector<Expr>& at = equation_.at;
         const Formula is_first = read(first, at) == formula(number(equation_.indices));
-        result.value = {.guard = (wins(at) && is_first).expr(), .value = read(d_, at).expr()};
+        result.value = {.guard = (wins(at) && is_first).expr(), .value = d_.value};
         return result;
     }
 
@@ -162,9 +164,11 @@ class Update {
     }
 
     template <class OfElement>
-    Gathered of_previous(OfElement of_element) {
+    std::optional<Gathered> of_previous(OfElement of_element) {
+        if (!d_.previous) return std::nullopt;
         const std::vector<IndexId> elements = indices_of_elements();
-        return {.indices = elements, .value = to_expr(context_, of_element(values_of(elements)))};
+        return Gathered{.indices = elements,
+                        .value = to_expr(context_, of_element(values_of(elements)))};
     }
 
     Program& program_;
@@ -172,13 +176,13 @@ class Update {
     Names& names_;
     const Extents& extents_;
     const Equation& equation_;
-    TensorId d_;
+    const UpdateSeeds& d_;
 };
 
 }  // namespace
 
-UpdateCotangents pull_back_update(Program& program, Names& names, const Extents& extents,
-                                  const Equation& equation, TensorId d) {
+UpdateDerivatives differentiate_update(Program& program, Names& names, const Extents& extents,
+                                       const Equation& equation, const UpdateSeeds& d) {
     Update update(program, names, extents, equation, d);
     return equation.op == Assign::mul ? update.product() : update.extremum();
 }

@@ -56,6 +56,12 @@ class Function {
     /// outputs named. Made once. Throws: `name gradient`.
     [[nodiscard]] Function grad(const std::string& argument,
                                 const std::vector<std::string>& cotangents = {}) const;
+    /// Forward mode: how the outputs move when these arguments do, as a Function of the arguments
+    /// it needs (it accepts all of this function's) and the tangents `dW` of those named. It gives
+    /// the tangent of the result, `dY`, or of the outputs named. Made once. Throws: `name
+    /// gradient`.
+    [[nodiscard]] Function jvp(const std::vector<std::string>& arguments,
+                               const std::vector<std::string>& outputs = {}) const;
     /// A gradient written by hand. It gets the forward's arguments and the cotangent of the result
     /// (`dY`) by name and gives an array of the argument's shape and type.
     using Gradient = std::function<Array(const Arguments&)>;
