@@ -239,6 +239,8 @@ TEST_CASE("integers have no gradient") {
     const Array x = Array::arange(DType::i64, {3});
     CHECK(error_text([&] { (void)f.grad("x")({{"x", x}, {"dy", x}}); }) ==
           "gradient: the argument `x` has type i64, which has no gradient\n"
+          "  | y[i] := x[i]\n"
+          "  |         ^\n"
           "  = hint: convert it to f32 or f64");
 }
 

@@ -72,6 +72,35 @@ TEST_CASE("grad names what is wrong") {
     CHECK(shape.err.starts_with("shape: "));
 }
 
+TEST_CASE("an argument of integers has no gradient, and is shown") {
+    const Outcome outcome =
+        run({"grad", "Y[i] := I[i]*x[i]", "--wrt", "x,I", "x=3:f32", "I=3:i32:ones"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err ==
+          "gradient: the argument `I` has type i32, which has no gradient\n"
+          "  | Y[i] := I[i]*x[i]\n"
+          "  |         ^\n"
+          "  = hint: convert it to f32 or f64\n");
+}
+
+TEST_CASE("what is asked for twice is refused") {
+    const std::string end = "\nRun with --help for more information.\n";
+    const auto refused = [&](std::vector<std::string> words) {
+        const Outcome outcome = run(std::move(words));
+        CHECK(outcome.status == 2);
+        CHECK(outcome.out.empty());
+        return outcome.err;
+    };
+    CHECK(refused({"grad", linear, "--wrt", "W,b,W"}) == "--wrt: `W` is named twice" + end);
+    CHECK(refused({"explain", linear, "--wrt", "W,W"}) == "--wrt: `W` is named twice" + end);
+    CHECK(refused({"emit", "y[i] := x[i]", "x=3:f32", "--outputs", "y,y", "--target", "cpp", "-o",
+                   "y.cpp"}) == "--outputs: `y` is named twice" + end);
+    CHECK(refused({"run", "a := 1; b := 2", "-o", "b=x.npy", "-o", "b=y.npy"}) ==
+          "-o b=y.npy: `b` is written to `x.npy` already" + end);
+    CHECK(refused({"run", "a := 1; b := 2", "-o", "x.npy", "-o", "y.npy"}) ==
+          "-o y.npy: the result is written to `x.npy` already" + end);
+}
+
 TEST_CASE("explain shows the explicit form and the gradients") {
     const Outcome outcome = run({"explain", linear});
     CHECK(outcome.status == 0);

@@ -117,6 +117,14 @@ std::vector<std::string> split_names(const std::string& list) {
     return names;
 }
 
+std::vector<std::string> split_distinct_names(std::string_view option, const std::string& list) {
+    std::vector<std::string> names = split_names(list);
+    for (auto name = names.begin(); name != names.end(); ++name)
+        if (std::find(names.begin(), name, *name) != name)
+            throw UsageError{format("{}: `{}` is named twice", option, *name)};
+    return names;
+}
+
 std::vector<std::string> argument_names(const Program& program) {
     std::vector<std::string> names;
     for (const TensorId id : program.arguments) names.push_back(program.at(id).name);

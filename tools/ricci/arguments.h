@@ -55,6 +55,10 @@ void apply_threads(const CommonOptions& options);
 [[nodiscard]] Signature make_signature(const NamedSpecs& specs, const Program& program);
 /// `A,B` as names.
 [[nodiscard]] std::vector<std::string> split_names(const std::string& list);
+/// The same for an option whose names make one thing each.
+/// Throws: UsageError for a name that stands twice.
+[[nodiscard]] std::vector<std::string> split_distinct_names(std::string_view option,
+                                                            const std::string& list);
 
 /// The names of a program's arguments, in order.
 [[nodiscard]] std::vector<std::string> argument_names(const Program& program);

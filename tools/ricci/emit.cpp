@@ -50,7 +50,7 @@ class Sources {
             }
         }
         add(program_, forward, outputs(options), program_.source->text);
-        for (const std::string& argument : split_names(options.wrt)) {
+        for (const std::string& argument : split_distinct_names("--wrt", options.wrt)) {
             const Program gradient = grad::gradient(program_, argument, gradients);
             add(gradient, signature_of_gradient(gradient, given_, program_), {}, str(gradient));
         }
@@ -61,7 +61,7 @@ class Sources {
   private:
     /// What the forward gives: the result, or what is asked for, and all that is updated.
     [[nodiscard]] std::vector<std::string> outputs(const Options& options) const {
-        std::vector<std::string> names = split_names(options.targets);
+        std::vector<std::string> names = split_distinct_names("--outputs", options.targets);
         if (names.empty()) names.push_back(program_.at(program_.result()).name);
         for (const TensorId id : program_.arguments) {
             const std::string& name = program_.at(id).name;

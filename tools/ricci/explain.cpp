@@ -108,7 +108,7 @@ class Explanation {
           is_gpu_(is_for_gpu(stages_, options)),
           program_(read_program(options.common.program)),
           given_(make_signature(parse_arguments(options.common), program_)),
-          wrt_(split_names(options.wrt)) {
+          wrt_(split_distinct_names("--wrt", options.wrt)) {
         // Shapes are checked whenever they are given, whatever is shown.
         if (!given_.empty()) (void)ricci::bind(canonicalise(program_), given_);
         if (stages_.empty()) {

@@ -38,7 +38,7 @@ std::size_t find_gradient(const std::vector<Gradient>& gradients, const std::str
 int run(const Options& options) {
     const std::vector<OutputRequest> requests = parse_outputs(options.outputs);
     const NamedSpecs specs = parse_arguments(options.common);
-    const std::vector<std::string> wrt = split_names(options.wrt);
+    const std::vector<std::string> wrt = split_distinct_names("--wrt", options.wrt);
     if (wrt.empty()) throw UsageError{"--wrt names no argument"};
     apply_threads(options.common);
     const Function function = make_function(options.common);
