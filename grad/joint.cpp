@@ -40,6 +40,7 @@ class Reverse {
 
     Joint run(const std::vector<std::string>& arguments, const Options& options) {
         std::vector<TensorId> wanted;
+        ties_ = options.ties;
         is_complex_ = !options.complex_arguments.empty() || makes_complex(forward_);
         for (const std::string& name : arguments) wanted.push_back(find_argument(name));
         find_active(wanted);
@@ -67,6 +68,7 @@ class Reverse {
     void pull_back_combination(const Equation& equation, TensorId d);
     Gathered where_not_written(const Equation& equation, TensorId d);
     void pull_back_value(const Equation& equation, TensorId d);
+    void pull_back_term(const Differentiated& what, Relation relation);
     Contribution as_contribution(Gathered gathered) const;
 
     TensorId cotangent_of(TensorId tensor);
@@ -80,6 +82,12 @@ class Reverse {
     Gathered gradient_from(Gathered total, bool is_complex);
     TensorId update_cotangent(TensorId cotangent, Gathered what);
 
+    /// Whether the statement that makes it was an update.
+    bool is_update(TensorId id) const {
+        return std::ranges::any_of(forward_.equations, [&](const Equation& equation) {
+            return equation.target == id && equation.previous.has_value();
+        });
+    }
     bool is_active(TensorId id) const { return active_[position(id)]; }
     std::vector<Expr> values_of(const std::vector<IndexId>& indices) const {
         std::vector<Expr> values;
@@ -94,6 +102,7 @@ class Reverse {
     Context& context_;
     Active active_;            ///< of the forward's tensors
     bool is_complex_ = false;  ///< cotangents inside are conjugates (see Step)
+    Ties ties_ = Ties::first;
     std::vector<TensorId> cotangents_;
     std::map<TensorId, std::vector<Contribution>> contributions_;
 };
@@ -231,7 +240,8 @@ void Reverse::pull_back_previous(const Equation& equation, TensorId d) {
 
 /// The same of `*=`, `max=` and `min=`, and the cotangent of the values.
 void Reverse::pull_back_combination(const Equation& equation, TensorId d) {
-    const UpdateCotangents cotangents = pull_back_update(program_, names_, extents_, equation, d);
+    const UpdateCotangents cotangents =
+        pull_back_update(program_, names_, extents_, equation, d, ties_);
     if (is_active(*equation.previous))
         contributions_[*equation.previous].emplace_back(cotangents.previous);
     const auto& values = std::get<Access>(equation.value->term);
@@ -281,10 +291,25 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
                                 reduce->indices.end());
         relation.reduced = reduce->indices.size();
         relation.condition = reduce->condition;
-        relation.d = pull_back_reduction(program_, names_, equation, *reduce, upstream);
+        relation.d = pull_back_reduction(program_, names_, equation, *reduce, upstream, ties_);
     } else if (equation.op == Assign::define && !program_.at(equation.target).dtype_of) {
         what.saved = context_.access(equation.target, equation.at);
     }
+    const bool is_reduced = relation.reduced > 0;
+    if (is_reduced || ties_ == Ties::first || !is_update(equation.target)) {
+        pull_back_term(what, relation);
+        return;
+    }
+    for (const Share& share : shares_of_choice(context_, what.term, upstream, ties_)) {
+        if (what.term != share.term) what.saved = Expr();
+        what.term = share.term;
+        relation.d = share.d;
+        pull_back_term(what, relation);
+    }
+}
+
+/// Gives the reads in the term their contributions; the relation is that of the whole term.
+void Reverse::pull_back_term(const Differentiated& what, Relation relation) {
     for (const ReadCotangent& read : pull_back(program_, what, relation.d, active_)) {
         const auto& access = std::get<Access>(read.access->term);
         relation.array = access.tensor;

@@ -7,6 +7,7 @@
 #include "grad/gather.h"
 #include "grad/names.h"
 #include "grad/rules.h"
+#include "grad/ties.h"
 
 namespace ricci::grad {
 
@@ -18,11 +19,20 @@ struct UpdateCotangents {
 
 /// Of an update of a part of an array with `*=`, `max=` or `min=`, whose value is a read of what
 /// was stored. What meets in an element – the product of the factors and how many are zero, the
-/// largest value and which point is the first to have it – is held by temporaries added to the
-/// program. Of equal values the old one counts, then the first point's. Products are exact with
-/// zeros.
+/// largest value and which point is the first to have it, or how many have it – is held by
+/// temporaries added to the program. Of equal values `Ties::first` takes the old one, then the
+/// first point's. Products are exact with zeros.
 [[nodiscard]] UpdateCotangents pull_back_update(Program& program, Names& names,
                                                 const Extents& extents, const Equation& equation,
-                                                TensorId d);
+                                                TensorId d, Ties ties);
+
+/// A part of a value and the cotangent that reaches it.
+struct Share {
+    Expr term;
+    Cotangent d;
+};
+/// Of an update of every element, whose value is the choice between an old and a new value that
+/// `max=` and `min=` become, with equal values sharing as `ties` says; of any other value itself.
+[[nodiscard]] std::vector<Share> shares_of_choice(Context& context, Expr value, Expr d, Ties ties);
 
 }  // namespace ricci::grad

@@ -14,12 +14,21 @@
 #include <vector>
 
 #include "dsl/program.h"
+#include "grad/ties.h"
 #include "runtime/array.h"
 #include "runtime/device.h"
 
 namespace ricci {
 
 class Var;
+
+using grad::Ties;
+
+/// What a gradient is made of besides the argument.
+struct GradientOptions {
+    std::vector<std::string> cotangents = {};  ///< outputs, by name; empty: the result
+    Ties ties = Ties::first;                   ///< of equal largest and smallest values
+};
 
 /// Arguments by name.
 using Arguments = std::vector<std::pair<std::string, Array>>;
@@ -56,6 +65,11 @@ class Function {
     /// outputs named. Made once. Throws: `name gradient`.
     [[nodiscard]] Function grad(const std::string& argument,
                                 const std::vector<std::string>& cotangents = {}) const;
+    /// The same: `f.grad("x", {.ties = Ties::even})`.
+    [[nodiscard]] Function grad(const std::string& argument, const GradientOptions& options) const;
+    /// How `backward` shares among equal largest and smallest values in this function's programs;
+    /// `Ties::first` unless said. Not for calls that are on a tape already.
+    void set_ties(Ties ties);
     /// A gradient written by hand. It gets the forward's arguments and the cotangent of the result
     /// (`dY`) by name and gives an array of the argument's shape and type.
     using Gradient = std::function<Array(const Arguments&)>;

@@ -30,10 +30,14 @@ Function Function::State::derive(Program derived, std::string derived_name,
 
 Function Function::grad(const std::string& argument,
                         const std::vector<std::string>& cotangents) const {
+    return grad(argument, GradientOptions{.cotangents = cotangents});
+}
+
+Function Function::grad(const std::string& argument, const GradientOptions& options) const {
     State& state = require_state();
     const std::size_t position = state.position_of(argument);
     const std::lock_guard lock(state.derived_mutex);
-    const auto key = std::pair(argument, cotangents);
+    const auto key = std::tuple(argument, options.cotangents, options.ties);
     if (const auto known = state.gradients.find(key); known != state.gradients.end())
         return known->second;
     const TimerSection section("compile");
@@ -41,7 +45,7 @@ Function Function::grad(const std::string& argument,
     {
         const std::lock_guard context_lock(*state.compiling);
         program = grad::gradient(state.program, argument,
-                                 {.cotangents = cotangents, .complex_arguments = {}});
+                                 {.cotangents = options.cotangents, .ties = options.ties});
     }
     const std::string name = gradient_name(state.name, position);
     if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(program));
@@ -49,7 +53,7 @@ Function Function::grad(const std::string& argument,
     gradient.state()->gradient_of = argument;
     gradient.state()->made_from = GradientSource{.forward = state.program,
                                                  .argument = argument,
-                                                 .cotangents = cotangents,
+                                                 .options = options,
                                                  .is_gradient = !state.gradient_of.empty()};
     state.gradients.emplace(key, gradient);
     return gradient;
@@ -82,9 +86,10 @@ std::optional<Function> Function::State::complex_form(const Arguments& arguments
     Program derived;
     {
         const std::lock_guard context_lock(*compiling);
-        derived =
-            grad::gradient(made_from->forward, made_from->argument,
-                           {.cotangents = made_from->cotangents, .complex_arguments = complex});
+        derived = grad::gradient(made_from->forward, made_from->argument,
+                                 {.cotangents = made_from->options.cotangents,
+                                  .complex_arguments = complex,
+                                  .ties = made_from->options.ties});
     }
     if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(derived));
     Function form = derive(std::move(derived), name, ignored_names);
@@ -115,6 +120,13 @@ void Function::set_gradient(const std::string& argument, Gradient gradient) {
     state.pairs.clear();
 }
 
+void Function::set_ties(Ties ties) {
+    State& state = require_state();
+    const std::lock_guard lock(state.derived_mutex);
+    state.ties = ties;
+    state.pairs.clear();
+}
+
 Function::Gradient Function::registered_gradient(const std::string& argument) const {
     State& state = require_state();
     const std::lock_guard lock(state.derived_mutex);
@@ -131,7 +143,7 @@ std::shared_ptr<const TapePair> Function::State::pair(const std::vector<std::siz
     grad::Pair cut;
     {
         const std::lock_guard context_lock(*compiling);
-        cut = grad::cut(program, names);
+        cut = grad::cut(program, names, {.ties = ties});
     }
     auto result = std::make_shared<TapePair>();
     result->outputs.push_back(result_name());

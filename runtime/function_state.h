@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,7 @@ struct TapePair {
 struct GradientSource {
     Program forward;
     std::string argument;
-    std::vector<std::string> cotangents;
+    GradientOptions options;
     bool is_gradient = false;  ///< `forward` itself is one, made for real arrays
 };
 
@@ -106,7 +107,9 @@ struct Function::State {
     std::vector<std::shared_ptr<const Specialisation>> entries;  ///< the last used first
 
     mutable std::mutex derived_mutex;
-    std::map<std::pair<std::string, std::vector<std::string>>, Function> gradients;
+    /// By argument, cotangents and ties.
+    std::map<std::tuple<std::string, std::vector<std::string>, Ties>, Function> gradients;
+    Ties ties = Ties::first;                                     ///< on the tape
     std::map<std::vector<std::string>, Function> complex_forms;  ///< by the complex arguments
     std::map<std::string, Gradient, std::less<>> registered;
     std::map<std::vector<std::size_t>, std::shared_ptr<const TapePair>> pairs;

@@ -42,6 +42,20 @@ TEST_CASE("gradients of several calls of backward are added until cleared") {
     CHECK(x.grad().is_empty_handle());
 }
 
+TEST_CASE("equal values share on the tape as the function says") {
+    Function largest = compile("m := max[k](x[k])");
+    const auto gradient = [&] {
+        const Var x = param(Array::full(DType::f64, {4}, 1));
+        backward(largest(x));
+        return str(x.grad());
+    };
+    CHECK(gradient() == "[1, 0, 0, 0]");
+    largest.set_ties(Ties::even);
+    CHECK(gradient() == "[0.25, 0.25, 0.25, 0.25]");
+    largest.set_ties(Ties::zero);
+    CHECK(gradient() == "[0, 0, 0, 0]");
+}
+
 TEST_CASE("only gradients that lead to a parameter are computed") {
     const Function product = compile("z := x*y", "product");
     const Var x = param(Array::full(DType::f64, {}, 3));

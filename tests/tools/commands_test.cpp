@@ -83,6 +83,32 @@ TEST_CASE("an argument of integers has no gradient, and is shown") {
           "  = hint: convert it to f32 or f64\n");
 }
 
+TEST_CASE("equal values share as --ties says") {
+    const auto gradient = [&](const std::string& ties) {
+        return run({"grad", "m := max[k](a[k])", "--wrt", "a", "a=4:ones", "--ties", ties}).out;
+    };
+    CHECK(gradient("first") == "[1, 0, 0, 0]\n");
+    CHECK(gradient("even") == "[0.25, 0.25, 0.25, 0.25]\n");
+    CHECK(gradient("zero") == "[0, 0, 0, 0]\n");
+    CHECK(run({"grad", "y max= x", "--wrt", "x", "--ties", "zero"}).out ==
+          "dx := y >= x || isnan(y) ? 0 : dy\n");
+    CHECK(run({"explain", "m := max[k](a[k])", "--stage", "gradient", "--ties", "even"}).out ==
+          "# gradient of da\n"
+          "t1 := max[k](a[k])\n"
+          "da[k] := a[k] == t1 || isnan(a[k]) ? dm/sum[k2 | a[k2] == t1 || isnan(a[k2])](1) : 0\n");
+    const Outcome wrong = run({"grad", "y max= x", "--wrt", "x", "--ties", "odd"});
+    CHECK(wrong.status == 2);
+    CHECK(wrong.err ==
+          "--ties: odd not in {first,even,zero}\nRun with --help for more information.\n");
+    for (const std::string ties : {"first", "even", "zero"}) {
+        const Outcome checked = run(
+            {"check", "P[i] := max[k in 0:3](a[2*i+k])", "--ties", ties, "a=11:f32:randint(0,2)"});
+        CAPTURE(checked.out);
+        CHECK(checked.err.empty());
+        CHECK(checked.status == 0);
+    }
+}
+
 TEST_CASE("what is asked for twice is refused") {
     const std::string end = "\nRun with --help for more information.\n";
     const auto refused = [&](std::vector<std::string> words) {

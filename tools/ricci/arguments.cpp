@@ -54,6 +54,15 @@ void add_execution(CLI::App& app, CommonOptions& options) {
     app.add_option("--threads", options.threads, "threads of a kernel")->check(CLI::Range(1, 1024));
 }
 
+void add_ties(CLI::App& app, CommonOptions& options) {
+    app.add_option("--ties", options.ties,
+                   "whose gradient that of equal largest or smallest values is: of the first, of "
+                   "each an even share, or zero")
+        ->check(CLI::IsMember({"first", "even", "zero"}));
+}
+
+Ties parse_ties(const CommonOptions& options) { return *grad::ties_from_name(options.ties); }
+
 std::optional<DType> parse_dtype(const CommonOptions& options) {
     if (options.dtype.empty()) return std::nullopt;
     const auto dtype = dtype_from_name(options.dtype);

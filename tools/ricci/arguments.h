@@ -24,11 +24,14 @@ struct CommonOptions {
     std::string device;
     std::string dtype;  ///< empty: f32, and f64 or i64 for numbers that are updated
     int threads = 0;
+    std::string ties = "first";
 };
 
 /// Adds `PROGRAM [NAME=SPEC]... --dtype`, and `--device --threads` where something runs.
 void add_program(CLI::App& app, CommonOptions& options);
 void add_execution(CLI::App& app, CommonOptions& options);
+/// Adds `--ties`, where gradients are made.
+void add_ties(CLI::App& app, CommonOptions& options);
 
 /// The words cannot be understood: exit status 2.
 struct UsageError {
@@ -47,6 +50,8 @@ using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
 /// Throws: `io`, and what parse_program throws.
 [[nodiscard]] Program read_program(const std::string& program);
 [[nodiscard]] Function make_function(const CommonOptions& options);
+/// What `--ties` says.
+[[nodiscard]] Ties parse_ties(const CommonOptions& options);
 /// Applies `--threads`.
 void apply_threads(const CommonOptions& options);
 

@@ -162,8 +162,11 @@ Arguments in_double(const Function& function, const Arguments& arguments) {
 /// Every gradient of the result, in double precision.
 class GradientCheck {
   public:
-    GradientCheck(Report& report, const Function& function, const Arguments& arguments)
-        : report_(report), function_(function), arguments_(in_double(function, arguments)) {
+    GradientCheck(Report& report, const Function& function, const Arguments& arguments, Ties ties)
+        : report_(report),
+          function_(function),
+          ties_(ties),
+          arguments_(in_double(function, arguments)) {
         const Bound bound(function.program(), arguments_, {});
         const auto estimate = runtime::evaluate_with_bounds(bound.program, bound.arguments);
         const Array value = estimate.front().value;
@@ -188,7 +191,7 @@ class GradientCheck {
         }
         Function gradient;
         try {
-            gradient = function_.grad(argument);
+            gradient = function_.grad(argument, {.ties = ties_});
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::gradient) throw;
             report_.note(what, error.diagnosis().message);
@@ -210,6 +213,7 @@ class GradientCheck {
   private:
     Report& report_;
     const Function& function_;
+    Ties ties_;
     Arguments arguments_;
     Array cotangent_;
     double value_error_ = 0;
@@ -234,7 +238,7 @@ int run(const CommonOptions& options) {
         report.note("gradients", "the program has complex numbers");
         return report.finish();
     }
-    GradientCheck gradients(report, function, arguments);
+    GradientCheck gradients(report, function, arguments, parse_ties(options));
     for (const std::string& argument : argument_names(function.program()))
         gradients.check(argument);
     return report.finish();
@@ -247,6 +251,7 @@ void add_check(CLI::App& app, Command& chosen) {
     CLI::App* command =
         app.add_subcommand("check", "Compare compiled code and gradients with slow evaluation");
     add_program(*command, *options);
+    add_ties(*command, *options);
     command->add_option("--threads", options->threads, "threads of a kernel")
         ->check(CLI::Range(1, 1024));
     command->footer(

@@ -44,11 +44,13 @@ int run(const Options& options) {
     const Function function = make_function(options.common);
     if (specs.empty() && requests.empty() && !function.program().arguments.empty()) {
         for (const std::string& argument : wrt)
-            std::fputs((str(function.grad(argument)) + "\n").c_str(), stdout);
+            std::fputs(
+                (str(function.grad(argument, {.ties = parse_ties(options.common)})) + "\n").c_str(),
+                stdout);
         return 0;
     }
-    const std::vector<Gradient> gradients =
-        make_gradients(function, wrt, make_arguments(specs, function.program()));
+    const std::vector<Gradient> gradients = make_gradients(
+        function, wrt, make_arguments(specs, function.program()), parse_ties(options.common));
     std::vector<std::size_t> asked;
     for (const OutputRequest& request : requests)
         asked.push_back(find_gradient(gradients, request.name));
@@ -72,6 +74,7 @@ void add_grad(CLI::App& app, Command& chosen) {
         app.add_subcommand("grad", "Print gradients of a program, or evaluate them");
     add_program(*command, options->common);
     add_execution(*command, options->common);
+    add_ties(*command, options->common);
     command->add_option("--wrt", options->wrt, "arguments, as in A,B")->required();
     command
         ->add_option("-o,--output", options->outputs,
@@ -83,6 +86,7 @@ The cotangent of an output Y is given as dY=SPEC. Without any, the result's is o
 Examples:
   ricci grad "Y[n,o] := W[o,k]*X[n,k] + b[o]" --wrt W,b
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W,X W=2x3 X=4x3
+  ricci grad "m[i] := max[k](A[i,k])" --wrt A --ties even
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W W=2x3 X=4x3 dY=dy.npy -o dW=dw.npy)help");
     command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

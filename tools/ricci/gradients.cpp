@@ -69,7 +69,7 @@ Signature signature_of_gradient(const Program& gradient, const Signature& given,
 }
 
 std::vector<Gradient> make_gradients(const Function& function, const std::vector<std::string>& wrt,
-                                     const Arguments& given) {
+                                     const Arguments& given, Ties ties) {
     const Program& program = function.program();
     const std::vector<std::string> forward = argument_names(program);
     Arguments arguments;
@@ -90,7 +90,7 @@ std::vector<Gradient> make_gradients(const Function& function, const std::vector
     for (const std::string& argument : wrt) {
         Gradient gradient;
         gradient.argument = argument;
-        gradient.function = function.grad(argument, outputs);
+        gradient.function = function.grad(argument, {.cotangents = outputs, .ties = ties});
         const Program& derived = gradient.function.program();
         gradient.name = derived.at(derived.result()).name;
         // Copies: a gradient of an update changes its cotangent in place.
