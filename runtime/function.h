@@ -76,6 +76,9 @@ class Function {
     /// Registers one for an argument: `backward` uses it in place of the generated one. An empty
     /// one takes it away again. Throws: `name` when there is no such argument.
     void set_gradient(const std::string& argument, Gradient gradient);
+    /// A gradient program: of the forward's arguments it needs and the cotangent of the result.
+    /// Throws: `name` when it takes anything else.
+    void set_gradient(const std::string& argument, const Function& gradient);
     /// The registered gradient, or an empty one.
     [[nodiscard]] Gradient registered_gradient(const std::string& argument) const;
 

@@ -120,6 +120,29 @@ void Function::set_gradient(const std::string& argument, Gradient gradient) {
     state.pairs.clear();
 }
 
+void Function::set_gradient(const std::string& argument, const Function& gradient) {
+    const State& state = require_state();
+    (void)state.position_of(argument);
+    const std::string cotangent = "d" + state.result_name();
+    std::vector<std::string> known = state.argument_names;
+    known.push_back(cotangent);
+    const std::vector<std::string>& needed = gradient.require_state().argument_names;
+    for (const std::string& name : needed)
+        if (std::ranges::find(known, name) == known.end())
+            throw Error({.kind = ErrorKind::name,
+                         .message = format("the gradient of `{}` for `{}` takes `{}`", state.name,
+                                           argument, name),
+                         .source = gradient.program().source,
+                         .labels = gradient.program().place(*gradient.program().argument(name)),
+                         .hint = format("it may take `{}`", join(known, "`, `"))});
+    set_gradient(argument, [gradient, needed](const Arguments& arguments) {
+        Arguments selected;
+        for (const auto& [name, array] : arguments)
+            if (std::ranges::find(needed, name) != needed.end()) selected.emplace_back(name, array);
+        return gradient(selected);
+    });
+}
+
 void Function::set_ties(Ties ties) {
     State& state = require_state();
     const std::lock_guard lock(state.derived_mutex);
