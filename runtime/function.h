@@ -70,6 +70,7 @@ class Function {
     /// How `backward` shares among equal largest and smallest values in this function's programs;
     /// `Ties::first` unless said. Not for calls that are on a tape already.
     void set_ties(Ties ties);
+    [[nodiscard]] Ties ties() const;
     /// A gradient written by hand. It gets the forward's arguments and the cotangent of the result
     /// (`dY`) by name and gives an array of the argument's shape and type.
     using Gradient = std::function<Array(const Arguments&)>;

@@ -150,6 +150,12 @@ void Function::set_ties(Ties ties) {
     state.pairs.clear();
 }
 
+Ties Function::ties() const {
+    State& state = require_state();
+    const std::lock_guard lock(state.derived_mutex);
+    return state.ties;
+}
+
 Function::Gradient Function::registered_gradient(const std::string& argument) const {
     State& state = require_state();
     const std::lock_guard lock(state.derived_mutex);
