@@ -156,6 +156,24 @@ bool depends_on(const Value& root, VarId var) {
     return found;
 }
 
+bool is_inside_everywhere(const Kernel& kernel, const Value& root) {
+    bool is_inside = true;
+    for_each_node({root}, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        if (load == nullptr) return;
+        std::int64_t low = load->at.affine.constant;
+        std::int64_t high = low;
+        for (const std::vector<Axis>* axes : {&kernel.free, &kernel.reduced})
+            for (const Axis& axis : *axes) {
+                const std::int64_t reach =
+                    load->at.affine.coefficient(axis.var) * (axis.extent - 1);
+                (reach < 0 ? low : high) += reach;
+            }
+        is_inside &= !load->at.computed && low >= 0 && high < kernel.nest.at(load->buffer).elements;
+    });
+    return is_inside;
+}
+
 bool is_contiguous(const Value& root, VarId var) {
     bool moves = false;
     bool by_one = true;

@@ -84,6 +84,10 @@ struct Touch {
 /// Whether the variable occurs in the value.
 [[nodiscard]] bool depends_on(const Value& value, VarId var);
 
+/// Whether every load in the value stays inside its buffer at all points of the axes, whatever the
+/// conditions.
+[[nodiscard]] bool is_inside_everywhere(const Kernel& kernel, const Value& value);
+
 /// Whether the value moves along the axis, and every load in it that does moves by one element.
 [[nodiscard]] bool is_contiguous(const Value& value, VarId var);
 

@@ -2,12 +2,12 @@
 #include "codegen/keyed.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "codegen/equation_maker.h"
 #include "codegen/keyed_values.h"
+#include "codegen/latest_versions.h"
 #include "dsl/affine_form.h"
 #include "dsl/neutral.h"
 #include "dsl/prove.h"
@@ -35,7 +35,7 @@ class KeyedUpdates {
         std::vector<BoundEquation> equations = std::move(program_.equations);
         program_.equations.clear();
         for (BoundEquation& equation : equations) {
-            rename(equation);
+            latest_.rename(program_, equation);
             if (!rewrite(equation)) program_.equations.push_back(std::move(equation));
         }
         drop_unread(given);
@@ -62,27 +62,6 @@ class KeyedUpdates {
         }
         std::reverse(kept.begin(), kept.end());
         program_.equations = std::move(kept);
-    }
-
-    /// Reads of a tensor that is updated now read the version after the update.
-    void rename(BoundEquation& equation) {
-        if (latest_.empty()) return;
-        const auto step = [&](Expr e) {
-            const auto* access = std::get_if<Access>(&e->term);
-            const auto found = access ? latest_.find(access->tensor) : latest_.end();
-            return found == latest_.end() ? e
-                                          : context_.access(found->second, access->at, e->dtype);
-        };
-        const auto apply = [&](Expr& e) {
-            if (e) e = ricci::rewrite(context_, e, step);
-        };
-        apply(equation.value);
-        for (Expr& subscript : equation.at) apply(subscript);
-        if (equation.reduction) apply(equation.reduction->condition);
-        std::optional<TensorId>& previous = program_.tensors[position(equation.target)].previous;
-        if (!previous) return;
-        if (const auto found = latest_.find(*previous); found != latest_.end())
-            previous = found->second;
     }
 
     bool rewrite(const BoundEquation& equation) {
@@ -252,7 +231,7 @@ class KeyedUpdates {
         program_.equations.push_back(start);
         program_.equations.push_back(std::move(update));
         if (!is_apart) {
-            latest_[equation.target] = updated;
+            latest_.replace(equation.target, updated);
             return;
         }
         BoundEquation result = equation;
@@ -346,7 +325,7 @@ class KeyedUpdates {
     std::optional<KeyedWay> way_;
     EquationMaker make_;
     InverseIndices inverse_;
-    std::map<TensorId, TensorId> latest_;  ///< the updated version of a tensor that was defined
+    LatestVersions latest_;
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 // A task is a block of tiles. A tile is `rows` rows by `vectors` vectors of lanes of accumulators;
 // its innermost loop loads a line of each column panel, broadcasts each row's scalar, and evaluates
 // the rest of the body. Panels are padded, so that tiles are always full: only the writes look at
-// the edges.
+// the edges. Where conditions tie columns to the reduced axes, as in the gradient of a convolution,
+// columns are read where they stand: the bounds of the innermost loops follow the columns outside
+// the tile, and lanes that a condition excludes keep what they have.
 #include <algorithm>
 #include <cmath>
 
@@ -43,6 +45,7 @@ class ContractionLowering {
         rows_.pitch = power_of_two_above(tile.rows);
         columns_ = {c_.columns, c_.lane, tile.columns(), tile.columns()};
         schedule_ = {Strategy::contraction, kernel.nest.name, {}};
+        if (has_column_conditions()) take_lane_conditions();
     }
 
     void run() {
@@ -58,6 +61,47 @@ class ContractionLowering {
     }
 
   private:
+    // Conditions.
+
+    [[nodiscard]] bool has_column_conditions() const { return bool(c_.column_condition); }
+
+    /// Those of lanes are tested, in the outermost loops that can; the others are bounds.
+    void take_lane_conditions() {
+        std::vector<AffineForm>& forms = kernel_.conditions.at_least_zero;
+        const auto is_bound = [&](const AffineForm& form) {
+            return form.coefficient(c_.lane.var) == 0;
+        };
+        const auto tested = std::ranges::stable_partition(forms, is_bound);
+        lane_conditions_.assign(tested.begin(), tested.end());
+        forms.erase(tested.begin(), tested.end());
+        const auto is_outer = [&](const Axis& axis) {
+            return std::ranges::any_of(lane_conditions_, [&](const AffineForm& form) {
+                return form.coefficient(axis.var) != 0;
+            });
+        };
+        const auto inner = std::ranges::stable_partition(kernel_.reduced, is_outer);
+        outer_loops_ = std::size_t(inner.begin() - kernel_.reduced.begin());
+    }
+
+    /// Which lanes take part in the points of the inner loops.
+    Body set_mask() {
+        if (!mask_) return {};
+        return over_lanes(
+            kernel_.nest, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
+                const Substitution here = at(form(0), column);
+                Value all;
+                for (const AffineForm& condition : lane_conditions_) {
+                    const Value each = make_operation(
+                        Op::ge, {make_index(here(condition)), make_integer(0)}, DType::boolean);
+                    all = all ? make_operation(Op::logical_and, {all, each}, DType::boolean) : each;
+                }
+                return store_one(*mask_, column, all);
+            });
+    }
+    [[nodiscard]] Value is_taken(const AffineForm& column) const {
+        return mask_ ? make_load(kernel_.nest, *mask_, {column}) : nullptr;
+    }
+
     // Where operands are read.
 
     void place_sources() {
@@ -71,8 +115,8 @@ class ContractionLowering {
             const auto* load = std::get_if<Load>(&operand.term->term);
             const bool is_contiguous =
                 load != nullptr && load->at.affine.coefficient(c_.lane.var) == 1;
-            column_sources_.push_back(
-                source(operand, columns_, row_tiles <= 2 && is_contiguous, Side::columns));
+            const bool in_place = has_column_conditions() || (row_tiles <= 2 && is_contiguous);
+            column_sources_.push_back(source(operand, columns_, in_place, Side::columns));
         }
         for (std::vector<Source>* sources : {&row_sources_, &column_sources_})
             for (Source& source : *sources)
@@ -84,14 +128,21 @@ class ContractionLowering {
         const char* const side_name = side == Side::rows ? "rows" : "columns";
         const bool is_load = std::holds_alternative<Load>(operand.term->term);
         if (in_place && is_load) {
-            schedule_.directives.push_back(
-                {"direct", side_name, {}, "few tiles read it: packing would cost more"});
+            const bool is_masked = has_column_conditions() && side == Side::columns;
+            schedule_.directives.push_back({"direct",
+                                            side_name,
+                                            {},
+                                            is_masked
+                                                ? "only what conditions leave"
+                                                : "few tiles read it: packing would cost more"});
             return {operand.term, std::nullopt};
         }
         const auto number = row_sources_.size() + column_sources_.size();
         std::string name = kernel_.nest.name + "_" + side_name;
         if (number > 1) name += std::to_string(number);
-        return {operand.term, pack(kernel_, operand.term, c_.batch, tiling, side, name, builder_)};
+        Kernel packed = kernel_;
+        if (has_column_conditions()) packed.conditions = {};  // rows do not depend on them
+        return {operand.term, pack(packed, operand.term, c_.batch, tiling, side, name, builder_)};
     }
 
     /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
@@ -108,7 +159,9 @@ class ContractionLowering {
         for (const Axis& axis : kernel_.reduced) is_flat &= !depends_on(rest, axis.var);
         if (!is_flat) {
             depth_ = reduced_point(kernel_.reduced);
-            for (const ReducedLoop& loop : reduced_loops(kernel_, kernel_.reduced).loops)
+            const ReducedLoops reduced = reduced_loops(kernel_, kernel_.reduced);
+            depth_test_ = reduced.test;
+            for (const ReducedLoop& loop : reduced.loops)
                 depth_loops_.push_back({loop.axis, loop.lower, loop.upper});
             return;
         }
@@ -130,6 +183,7 @@ class ContractionLowering {
         accumulator_ = make_accumulator(kernel_, tile_.rows * tile_.columns());
         for (Source& source : column_sources_)
             source.line = registers("line", source.term->dtype, tile_.columns());
+        if (!lane_conditions_.empty()) mask_ = registers("mask", DType::boolean, tile_.columns());
         for (const Operand& operand : c_.held) {
             const std::int64_t elements =
                 (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
@@ -205,7 +259,7 @@ class ContractionLowering {
                    return reset(kernel_, accumulator_, element);
                }));
         append(body, clear_lines());
-        append(body, wrap(depth_loops_, depth_step()));
+        append(body, depth());
         append(body, write_tile());
         return body;
     }
@@ -301,7 +355,7 @@ class ContractionLowering {
     Body clear_lines() {
         Body body;
         for (const Source& source : column_sources_) {
-            if (source.panels || column_lanes().limit.empty()) continue;
+            if (source.panels || (column_lanes().limit.empty() && !mask_)) continue;
             append(body, over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
                                     [&](const AffineForm& column) {
                                         return store_one(source.line, column,
@@ -311,6 +365,14 @@ class ContractionLowering {
         return body;
     }
 
+    Body depth() {
+        const auto inner = depth_loops_.begin() + std::ptrdiff_t(outer_loops_);
+        Body step = guarded(depth_test_, depth_step());
+        Body body = set_mask();
+        append(body, wrap({inner, depth_loops_.end()}, std::move(step)));
+        return wrap({depth_loops_.begin(), inner}, std::move(body));
+    }
+
     /// One reduced point: lines of the columns, then row by row.
     Body depth_step() {
         Body body;
@@ -318,8 +380,9 @@ class ContractionLowering {
             const Lanes lanes =
                 source.panels ? Lanes{tile_.lanes, tile_.vectors, {}} : column_lanes();
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
-                       return store_one(source.line, column,
-                                        read(source, column_tile_, form(0), column));
+                       return guarded(is_taken(column),
+                                      store_one(source.line, column,
+                                                read(source, column_tile_, form(0), column)));
                    }));
         }
         append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
@@ -343,24 +406,36 @@ class ContractionLowering {
             body.push_back(make_let(kernel_.next_let, read(source, row_tile_, row, form(0))));
             operands.replace(source.term, make_let_value(kernel_.next_let++, source.term->dtype));
         }
-        append(body,
-               over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
-                          [&](const AffineForm& column) {
-                              Substitution here = operands;
-                              for (const Source& source : column_sources_)
-                                  here.replace(source.term,
-                                               make_load(kernel_.nest, source.line, {column}));
-                              for (std::size_t i = 0; i < held_.size(); ++i)
-                                  here.replace(c_.held[i].term,
-                                               make_load(kernel_.nest, held_[i],
-                                                         {held_element(c_.held[i], row, column)}));
-                              Body step;
-                              const std::vector<Value> values =
-                                  share(step, {here(c_.body)}, kernel_.next_let);
-                              append(step, combine(kernel_, accumulator_,
-                                                   tile_.columns() * row + column, values[0], {}));
-                              return step;
-                          }));
+        append(
+            body,
+            over_lanes(
+                kernel_.nest, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
+                    Substitution here = operands;
+                    for (const Source& source : column_sources_)
+                        here.replace(source.term, make_load(kernel_.nest, source.line, {column}));
+                    for (std::size_t i = 0; i < held_.size(); ++i)
+                        here.replace(c_.held[i].term,
+                                     make_load(kernel_.nest, held_[i],
+                                               {held_element(c_.held[i], row, column)}));
+                    Body step;
+                    const std::vector<Value> values =
+                        share(step, {here(c_.body)}, kernel_.next_let);
+                    append(step, combine_taken(tile_.columns() * row + column, column, values[0]));
+                    return step;
+                }));
+        return body;
+    }
+
+    /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
+    Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
+        if (!mask_) return combine(kernel_, accumulator_, element, value, {});
+        const Value old = make_load(kernel_.nest, accumulator_.value, {element});
+        const Op op = combining_op(accumulator_.reducer, value->dtype);
+        const Value now = make_operation(op, {old, value}, value->dtype);
+        Body body;
+        body.push_back(
+            make_store(accumulator_.value, {element},
+                       make_operation(Op::select, {is_taken(column), now, old}, value->dtype)));
         return body;
     }
 
@@ -388,6 +463,10 @@ class ContractionLowering {
     Accumulator accumulator_;
     AffineForm depth_;  ///< the line of the panels that is being read
     std::vector<AxisRange> depth_loops_;
+    Value depth_test_;
+    std::vector<AffineForm> lane_conditions_;  ///< at least 0 where a lane is taken
+    std::size_t outer_loops_ = 0;  ///< depth loops around which the mask does not change
+    std::optional<BufferId> mask_;
     VarId row_tile_{};
     VarId column_tile_{};
 };
@@ -398,10 +477,36 @@ constexpr double least_points = 4096;
 /// where it stands, without tiles.
 constexpr double most_packed = 268'435'456;
 
+/// The contraction whose columns are tied to the reduced axes by affine conditions, and can be read
+/// where they stand.
+std::optional<Contraction> find_conditional_contraction(const Kernel& kernel) {
+    if (kernel.conditions.is_empty() || kernel.conditions.rest) return std::nullopt;
+    std::optional<Contraction> found = find_contraction(kernel, Masks::allowed);
+    if (!found || !found->column_condition || !found->held.empty()) return std::nullopt;
+    const auto moves_with = [](const AffineForm& form, const std::vector<Axis>& axes) {
+        return std::ranges::any_of(
+            axes, [&](const Axis& axis) { return form.coefficient(axis.var) != 0; });
+    };
+    const std::vector<Axis> lane{found->lane};
+    for (const AffineForm& form : kernel.conditions.at_least_zero)
+        if (moves_with(form, found->rows)) return std::nullopt;
+    for (const AffineForm& form : kernel.conditions.equal_zero)
+        if (moves_with(form, found->rows) || moves_with(form, lane)) return std::nullopt;
+    for (const Operand& operand : found->column_operands)
+        if (!std::holds_alternative<Load>(operand.term->term) ||
+            !is_contiguous(operand.term, found->lane.var))
+            return std::nullopt;
+    for (const Operand& operand : found->row_operands)
+        if (!is_inside_everywhere(kernel, operand.term)) return std::nullopt;
+    return found;
+}
+
 /// Elements of panels, roughly.
 double packed_elements(const Kernel& kernel, const Contraction& contraction) {
     const double rows = double(points(contraction.rows));
-    const double columns = double(points(contraction.columns) * contraction.lane.extent);
+    const double columns = contraction.column_condition
+                               ? 0
+                               : double(points(contraction.columns) * contraction.lane.extent);
     return double(points(contraction.batch)) * (rows + columns) * double(points(kernel.reduced));
 }
 
@@ -424,6 +529,7 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
     if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return false;
     if (double(points(kernel.free)) * double(points(kernel.reduced)) < least_points) return false;
     std::optional<Contraction> contraction = find_contraction(kernel);
+    if (!contraction) contraction = find_conditional_contraction(kernel);
     if (!contraction) return false;
     std::int64_t row_extent = 1;
     for (const Axis& axis : contraction->rows) row_extent = std::max(row_extent, axis.extent);

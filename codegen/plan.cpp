@@ -14,6 +14,7 @@
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
 #include "codegen/plan_builder.h"
+#include "codegen/residue_classes.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -29,12 +30,21 @@ std::int64_t span(const BoundTensor& tensor) {
     return last + 1;
 }
 
+/// Smaller reductions do not pay for the code of their residue classes.
+constexpr double least_points_of_classes = 1 << 18;
+
+/// The program as equations that cost what they compute.
+BoundProgram rewritten(const BoundProgram& program, const Target& target) {
+    BoundProgram result = with_keyed_updates(program, target);
+    // Libraries and people know strided gradients as they are written.
+    if (target.is_gpu() || target.is_plain) return result;
+    return with_residue_classes(std::move(result), least_points_of_classes);
+}
+
 class Planner {
   public:
     Planner(const BoundProgram& program, const Target& target, const DumpHook& dump)
-        : program_(with_keyed_updates(program, target)),
-          groups_(group(program_)),
-          builder_(target, dump) {}
+        : program_(rewritten(program, target)), groups_(group(program_)), builder_(target, dump) {}
 
     Plan run() {
         place_tensors();

@@ -1,5 +1,6 @@
 // dsl/bind.cpp – shapes and types to a program: ranges as numbers, proofs, typed terms
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -46,7 +47,11 @@ class Binder {
     BoundProgram run(const std::vector<std::string>& outputs) {
         choose_outputs(outputs);
         for (TensorId id : program_.arguments) bind_argument(id);
-        check_requirements(program_, sizes_, range_of());
+        for (Requirement& open : check_requirements(program_, sizes_, structural_, range_of())) {
+            const TensorId verdict = std::get<Access>(open.a->term).tensor;
+            verdicts_of_.emplace(open.reader, verdict);
+            verdicts_.emplace(verdict, std::move(open.otherwise));
+        }
         for (const Equation* equation : needed_equations())
             at_place(program_.source, equation->span, [&] { bind_equation(*equation); });
         checks_.hoist();
@@ -132,6 +137,8 @@ class Binder {
             if (!needed.contains(it->target)) continue;
             list.push_back(&*it);
             if (it->previous) needed.insert(*it->previous);
+            const auto [begin, end] = verdicts_of_.equal_range(it->target);
+            for (auto verdict = begin; verdict != end; ++verdict) needed.insert(verdict->second);
             for (TensorId id : tensors_read(it->value)) needed.insert(id);
             for (Expr subscript : it->at)
                 for (TensorId id : tensors_read(subscript)) needed.insert(id);
@@ -178,7 +185,10 @@ class Binder {
             result.reduction->condition =
                 safe_condition(bound_, domain, result.reduction->condition);
         check_writes(equation, result);
-        bound_.equations.push_back(std::move(result));
+        if (const auto verdict = verdicts_.find(equation.target); verdict != verdicts_.end())
+            checks_.add_has_points(std::move(result), verdict->second);
+        else
+            bound_.equations.push_back(std::move(result));
     }
 
     /// The subscripts of the target. What lies in its padding does not change it.
@@ -440,6 +450,8 @@ class Binder {
     std::vector<const ArgumentSpec*> arguments_;
     SizeEvaluator sizes_;
     std::set<TensorId> structural_;  ///< scalars that stand in subscripts and ranges
+    std::multimap<TensorId, TensorId> verdicts_of_;  ///< that reducers have points, as data decides
+    std::map<TensorId, Diagnosis> verdicts_;         ///< what is wrong where one is negative
     BoundProgram bound_;
     Typing typing_;
     ExprMap<Diagnosis> gather_labels_;
@@ -572,7 +584,9 @@ std::vector<TensorId> structural_scalars(const Program& program) {
                 for (Expr subscript : access->at) collect_subscript(subscript);
     }
     for (const Requirement& requirement : program.requirements) {
-        if (requirement.kind == Requirement::Kind::gathered) continue;
+        if (requirement.kind == Requirement::Kind::gathered ||
+            requirement.kind == Requirement::Kind::has_points)
+            continue;
         collect(requirement.a);
         collect(requirement.b);
     }

@@ -82,12 +82,14 @@ struct BoundEquation {
 };
 
 /// What is found out with data before anything relies on it: that gathered subscripts lie inside,
-/// or that the points of a target that is overwritten, or read as it was, name different elements.
+/// that the points of a target that is overwritten, or read as it was, name different elements, or
+/// that a mean is one of something.
 /// An equation of its own, before those that rely on it, gives the verdict.
 struct BoundCheck {
     enum class Kind : std::uint8_t {
-        inside,    ///< `low <= at[0] < high`, in dimension `dimension` of `tensor`
-        distinct,  ///< no two points have the same `at`
+        inside,      ///< `low <= at[0] < high`, in dimension `dimension` of `tensor`
+        distinct,    ///< no two points have the same `at`
+        has_points,  ///< `at[0]`, the points of a reduction less one, is not negative
     };
     Kind kind = Kind::inside;
     TensorId verdict{};  ///< i64, rank 0: negative when the check fails
@@ -99,7 +101,7 @@ struct BoundCheck {
     Expr condition;                ///< which points count; empty: all
     std::int64_t low = 0;
     std::int64_t high = 0;
-    Diagnosis otherwise;  ///< the error, but for its message
+    Diagnosis otherwise;  ///< the error, but for (most of) its message
 };
 
 struct BoundProgram {

@@ -14,6 +14,8 @@
 #include "dsl/affine_form.h"
 #include "dsl/derived_reducer.h"
 #include "dsl/extent.h"
+#include "dsl/path_guards.h"
+#include "dsl/required_points.h"
 #include "dsl/subscript.h"
 #include "dsl/walk.h"
 
@@ -76,51 +78,6 @@ bool holds_gather(const Program& program, const std::vector<Expr>& roots) {
     });
 }
 
-/// For each outermost reduction of a term, what must hold for it to be evaluated, by `?:`, `&&` and
-/// `||`. Empty where it always is.
-class PathGuards {
-  public:
-    PathGuards(Context& context, Expr root) : context_(context) {
-        std::vector<Place> stack{{root, Expr()}};
-        while (!stack.empty()) {
-            const auto [e, guard] = stack.back();
-            stack.pop_back();
-            if (!seen_.insert({e->id, guard ? guard->id + 1 : 0}).second) continue;
-            if (std::holds_alternative<Reduce>(e->term))
-                note(e, guard);
-            else
-                push_operands(stack, e, guard);
-        }
-    }
-    [[nodiscard]] Expr of(Expr reduction) const { return guards_.at(reduction); }
-
-  private:
-    using Place = std::pair<Expr, Expr>;
-
-    void note(Expr reduction, Expr guard) {
-        const auto [found, is_new] = guards_.emplace(reduction, guard);
-        if (is_new || !found->second) return;
-        found->second = guard ? context_.apply(Op::logical_or, {found->second, guard}) : Expr();
-    }
-    void push_operands(std::vector<Place>& stack, Expr e, Expr guard) {
-        const std::vector<Expr> args = operands(e);
-        const bool is_choice = is_apply(e, Op::select);
-        for (std::size_t n = args.size(); n-- > 0;) {
-            Expr inner = guard;
-            const bool on_failure = is_apply(e, Op::logical_or) || (is_choice && n == 2);
-            if (n > 0 && on_failure)
-                inner = context_.logical_and(guard, context_.apply(Op::logical_not, {args[0]}));
-            else if (n > 0 && (is_choice || is_apply(e, Op::logical_and)))
-                inner = context_.logical_and(guard, args[0]);
-            stack.emplace_back(args[n], inner);
-        }
-    }
-
-    Context& context_;
-    std::set<std::pair<std::uint32_t, std::uint32_t>> seen_;
-    ExprMap<Expr> guards_;
-};
-
 class Canonicaliser {
   public:
     explicit Canonicaliser(Program program)
@@ -133,12 +90,17 @@ class Canonicaliser {
         std::vector<Equation> equations = std::exchange(program_.equations, {});
         for (const Equation& equation : equations)
             if (equation.previous) overwritten_.insert(*equation.previous);
-        for (Equation& equation : equations) add(std::move(equation));
+        const bool are_points_required = std::exchange(program_.are_points_required, true);
+        for (Equation& equation : equations) {
+            if (!are_points_required) add_verdicts(equation);
+            add(std::move(equation));
+        }
         return std::move(program_);
     }
 
   private:
     void add(Equation equation);
+    void add_verdicts(const Equation& equation);
     void unify_operator(Equation& equation);
     Expr updated(const Equation& equation) const;
     bool covers_previous(const Equation& equation) const;
@@ -165,6 +127,7 @@ class Canonicaliser {
     Context& context_;
     std::set<std::string> names_;
     std::size_t temporaries_ = 0;
+    std::size_t verdicts_ = 1;
     std::set<TensorId> overwritten_;
     std::map<std::vector<std::uint64_t>, Holder> holders_;
     ExprMap<Expr> equal_extents_;
@@ -176,8 +139,7 @@ class Canonicaliser {
 void Canonicaliser::add(Equation equation) {
     span_ = equation.span;
     unify_operator(equation);
-    equation.value =
-        expand_derived_reducers(program_, equation.value, equation.indices, equation.span);
+    equation.value = expand_derived_reducers(program_, equation.value);
     const Scope scope{equation.indices, {}, {}};
     const auto* root = std::get_if<Reduce>(&equation.value->term);
     if (root && !has_padded_target(equation)) {
@@ -192,6 +154,25 @@ void Canonicaliser::add(Equation equation) {
     }
     remember(equation);
     program_.equations.push_back(std::move(equation));
+}
+
+/// In front of a statement, what tells whether its reducers have something to reduce.
+void Canonicaliser::add_verdicts(const Equation& equation) {
+    for (PointVerdict& verdict : require_points(program_, equation)) {
+        std::string name = "points";
+        while (!names_.insert(name).second) name = format("points{}", ++verdicts_);
+        Tensor tensor;
+        tensor.name = std::move(name);
+        tensor.role = Role::temporary;
+        const TensorId target = program_.add(std::move(tensor));
+        verdict.requirement.a = context_.access(target, {});
+        program_.requirements.push_back(std::move(verdict.requirement));
+        Equation of;
+        of.target = target;
+        of.value = verdict.value;
+        of.span = equation.span;
+        add(std::move(of));
+    }
 }
 
 /// Whether some points write nothing: then the value is not what is reduced, but chosen after.
@@ -262,7 +243,7 @@ Expr Canonicaliser::lift(Expr root, const Scope& scope) {
 /// The same where reductions gather: they are not evaluated where `?:` and the like exclude them.
 Expr Canonicaliser::lift_guarded(Expr root, const std::vector<Expr>& reductions,
                                  const Scope& scope) {
-    const PathGuards guards(context_, root);
+    const PathGuards guards(context_, root, {});
     ExprMap<Expr> replacement;
     for (Expr e : reductions) {
         Scope inner = scope;

@@ -1,9 +1,7 @@
 // dsl/derived_reducer.cpp – writes mean, count, any, all, logsumexp and norm out
 #include "dsl/derived_reducer.h"
 
-#include "base/text.h"
 #include "dsl/extent.h"
-#include "dsl/some_point.h"
 #include "dsl/walk.h"
 
 namespace ricci {
@@ -18,74 +16,13 @@ Expr truth(Context& context, Expr e) {
     return context.apply(Op::ne, {e, context.integer(0)});
 }
 
-/// The number of points of the ranges of a reduction.
-Expr box_size(const Program& program, const Reduce& reduce) {
-    Context& context = *program.context;
-    Expr count = context.integer(1);
-    for (IndexId i : reduce.indices) {
-        const Index& index = program.at(i);
-        count =
-            integer_product(context, count, integer_difference(context, index.upper, index.lower));
-    }
-    return count;
-}
-
-void require_point(Program& program, const Reduce& reduce, const std::vector<IndexId>& around,
-                   Span span) {
-    for (IndexId i : reduce.indices) {
-        const Index& index = program.at(i);
-        program.requirements.push_back(
-            {.kind = Requirement::Kind::not_empty,
-             .a = index.lower,
-             .b = index.upper,
-             .indices = around,
-             .condition = {},
-             .otherwise = {
-                 .kind = ErrorKind::range,
-                 .message = format("`{}` over nothing: index `{}` runs over {{a}}:{{b}}",
-                                   name(reduce.reducer), index.name),
-                 .source = program.source,
-                 .labels = {{span, ""}},
-                 .hint = format("`{}` has no value for an empty range", name(reduce.reducer))}});
-    }
-}
-
-/// What values of arrays exclude is not known before they are.
-void require_condition(Program& program, const Reduce& reduce, std::vector<IndexId> around,
-                       Span span) {
-    Context& context = *program.context;
-    program.requirements.push_back(
-        {.kind = Requirement::Kind::not_empty,
-         .a = context.integer(0),
-         .b = context.integer(1),
-         .indices = std::move(around),
-         .condition = reduce.condition,
-         .otherwise = {.kind = ErrorKind::range,
-                       .message = format("`{}` over nothing: `{{term}}` holds nowhere{{where}}",
-                                         name(reduce.reducer)),
-                       .source = program.source,
-                       .labels = {{span, ""}},
-                       .hint = format("`{}` has no value there: restrict the range with `where`",
-                                      name(reduce.reducer))},
-         .term = reduce.condition});
-}
-
-bool has_no_value_of_nothing(Reducer reducer) {
-    return reducer == Reducer::mean || reducer == Reducer::argmax || reducer == Reducer::argmin;
-}
-
 class Expander {
   public:
-    Expander(Program& program, const std::vector<IndexId>& around, Span span)
-        : program_(program), context_(*program.context), around_(around), span_(span) {}
+    explicit Expander(Program& program) : program_(program), context_(*program.context) {}
 
     Expr operator()(Expr e) {
         const auto* reduce = std::get_if<Reduce>(&e->term);
         if (!reduce) return e;
-        // Equations without a place are a gradient's: it reads positions only where there are
-        // points.
-        if (has_no_value_of_nothing(reduce->reducer) && !span_.is_empty())
-            require_point_around(*reduce, e);
         switch (reduce->reducer) {
             case Reducer::sum:
             case Reducer::prod:
@@ -106,14 +43,6 @@ class Expander {
   private:
     Expr like(const Reduce& reduce, Reducer reducer, Expr body) {
         return with_new_indices(program_, Reduce{reducer, reduce.indices, reduce.condition, body});
-    }
-
-    void require_point_around(const Reduce& reduce, Expr e) {
-        std::vector<IndexId> around = around_;
-        for (IndexId i : free_indices(e)) around.push_back(i);
-        require_point(program_, reduce, around, span_);
-        if (reduce.condition && reads_no_array(reduce.condition))
-            require_condition(program_, reduce, around, span_);
     }
 
     Expr mean(const Reduce& reduce) {
@@ -151,8 +80,6 @@ class Expander {
 
     Program& program_;
     Context& context_;
-    const std::vector<IndexId>& around_;
-    Span span_;
 };
 
 }  // namespace
@@ -175,9 +102,19 @@ Expr with_new_indices(Program& program, const Reduce& reduce) {
                           now(reduce.body));
 }
 
-Expr expand_derived_reducers(Program& program, Expr e, const std::vector<IndexId>& around,
-                             Span span) {
-    Expander expander(program, around, span);
+Expr box_size(const Program& program, const Reduce& reduce) {
+    Context& context = *program.context;
+    Expr count = context.integer(1);
+    for (IndexId i : reduce.indices) {
+        const Index& index = program.at(i);
+        count =
+            integer_product(context, count, integer_difference(context, index.upper, index.lower));
+    }
+    return count;
+}
+
+Expr expand_derived_reducers(Program& program, Expr e) {
+    Expander expander(program);
     return rewrite(*program.context, e, [&](Expr node) { return expander(node); });
 }
 

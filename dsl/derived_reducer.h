@@ -17,12 +17,11 @@ namespace ricci {
 ///   logsumexp  m + log(sum(exp(x - m))), m the maximum where that is finite and 0 elsewhere
 ///   norm       root of the sum of squared magnitudes
 ///
-/// Reducers that need a point (mean, argmax, argmin) add a requirement to `program`, for the case
-/// that there is a point around them: a value of the statement's indices, `around`, and of those of
-/// enclosing reducers. Bound indices of the parts are new, so that no two reductions share one.
-/// `span` is the statement's place.
-[[nodiscard]] Expr expand_derived_reducers(Program& program, Expr e,
-                                           const std::vector<IndexId>& around, Span span);
+/// Bound indices of the parts are new, so that no two reductions share one.
+[[nodiscard]] Expr expand_derived_reducers(Program& program, Expr e);
+
+/// The number of points of the ranges of a reduction, whatever its condition.
+[[nodiscard]] Expr box_size(const Program& program, const Reduce& reduce);
 
 /// A copy of the reduction over new indices.
 [[nodiscard]] Expr with_new_indices(Program& program, const Reduce& reduce);

@@ -173,6 +173,30 @@ void GatherChecks::add_distinct(const BoundEquation& equation, Span statement) {
     add(std::move(check), context.apply(Op::select, {is_own, integer(0), integer(-1)}, DType::i64));
 }
 
+void GatherChecks::add_has_points(BoundEquation verdict, const Diagnosis& otherwise) {
+    BoundCheck check{.kind = BoundCheck::Kind::has_points,
+                     .verdict = verdict.target,
+                     .tensor = verdict.target,
+                     .dimension = 0,
+                     .is_write = false,
+                     .at = {verdict.value},
+                     .indices = {},
+                     .condition = Expr(),
+                     .low = 0,
+                     .high = 0,
+                     .otherwise = otherwise};
+    const auto range = integer_range(bound_.indices, verdict.value);
+    bool is_sure = range && range->low >= 0;
+    if (verdict.reduction) {
+        check.indices = verdict.reduction->indices;
+        check.condition = verdict.reduction->condition;
+        for (IndexId id : check.indices) is_sure |= bound_.at(id).extent() == 0;
+    }
+    if (is_sure) return;
+    bound_.equations.push_back(std::move(verdict));
+    bound_.checks.push_back(std::move(check));
+}
+
 /// The row-major number of a point of the indices.
 Expr GatherChecks::point_number(const std::vector<IndexId>& indices) const {
     Context& context = *program_.context;

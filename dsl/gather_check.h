@@ -22,6 +22,9 @@ class GatherChecks {
     void add_inside(const GatherSite& site, const std::vector<IndexId>& domain, Span statement);
     /// Checks that the points of the equation, which overwrites elements, name different ones.
     void add_distinct(const BoundEquation& equation, Span statement);
+    /// Adds the equation of a verdict, the points of reductions less one, unless that is never
+    /// negative.
+    void add_has_points(BoundEquation verdict, const Diagnosis& otherwise);
     /// Moves every check as far to the front as what it reads allows, so that nothing is computed,
     /// and nothing written, before it fails.
     void hoist();

@@ -72,9 +72,11 @@ struct Requirement {
     enum class Kind : std::uint8_t {
         equal,         ///< `a == b`: two extents of one index
         not_negative,  ///< `a >= 0`: the length of an inferred range
-        /// `a < b` where `indices` have values, and for each of these some point satisfies the
-        /// condition, if there is one: an explicit range, the domain of a mean.
-        not_empty,
+        not_empty,     ///< `a < b` where `indices` have values: an explicit range, that of a mean
+        /// For all values of `indices` some point satisfies the condition: the domain of a mean.
+        /// Where data decides, the tensor that `a` reads is not negative: checked when the program
+        /// runs, in front of the equation of `reader`.
+        has_points,
         positive,   ///< `a > 0`: a coefficient that ranges were solved with
         in_bounds,  ///< `0 <= a < b` for all points of `indices` where `condition` holds
         gathered,   ///< the subscript `a` is data: checked when the program runs
@@ -87,6 +89,7 @@ struct Requirement {
     /// found, `{term}` for the text of `term`: texts are dear, and most are never needed.
     Diagnosis otherwise;
     Expr term = {};
+    TensorId reader = {};
 };
 
 /// Ranks of arrays by name.
@@ -101,6 +104,9 @@ struct Program {
     std::vector<TensorId> arguments;  ///< arrays and scalars, in order of first appearance
     std::vector<TensorId> outputs;    ///< the final version of each user target, in order
     std::vector<Requirement> requirements;
+    /// Whether there are requirements for the reducers that need a point (canonicalisation adds
+    /// them; what is derived from a canonical program has no others).
+    bool are_points_required = false;
     /// Set where the ranks of arguments decide what the program is (`..`): the program for given
     /// ranks of some or all of them. This one is then an example, for ranks that were supposed. A
     /// program that is made from another has one of its own, or none.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "base/text.h"
 #include "dsl/prove.h"
@@ -25,9 +26,9 @@ struct Findings {
 
 class Checker {
   public:
-    Checker(const Program& program, SizeEvaluator& sizes,
+    Checker(const Program& program, SizeEvaluator& sizes, const std::set<TensorId>& known_scalars,
             const std::function<BoundIndex(IndexId)>& range_of)
-        : program_(program), sizes_(sizes), range_of_(range_of) {}
+        : program_(program), sizes_(sizes), known_scalars_(known_scalars), range_of_(range_of) {}
 
     void check(const Requirement& requirement) {
         Findings found;
@@ -41,8 +42,9 @@ class Checker {
                     return found.a >= 0;
                 case Requirement::Kind::not_empty:
                     found = values(requirement);
-                    return (found.a < found.b && has_points(requirement, found)) ||
-                           is_empty_box(requirement.indices);
+                    return found.a < found.b || is_empty_box(requirement.indices);
+                case Requirement::Kind::has_points:
+                    return is_empty_box(requirement.indices) || has_points(requirement, found);
                 case Requirement::Kind::positive:
                     found.a = sizes_.value(requirement.a);
                     return found.a > 0;
@@ -54,6 +56,8 @@ class Checker {
         if (!holds) throw Error(filled(requirement, found));
     }
 
+    [[nodiscard]] std::vector<Requirement> take_open() { return std::exchange(open_, {}); }
+
   private:
     /// Whether some index has no value: then nothing is evaluated.
     [[nodiscard]] bool is_empty_box(const std::vector<IndexId>& indices) const {
@@ -61,14 +65,28 @@ class Checker {
                            [&](IndexId id) { return range_of_(id).extent() == 0; });
     }
 
-    /// Whether the condition, if any, leaves a point for each of the indices.
+    /// Whether the condition leaves a point for each of the indices; left open where data decides.
     bool has_points(const Requirement& requirement, Findings& found) {
-        if (!requirement.condition) return true;
-        const auto without =
-            point_without(program_, sizes_.condition_with_numbers(requirement.condition),
-                          requirement.indices, range_of_, work_);
-        if (without && !without->empty()) found.where = format(" for {}", *without);
-        return !without;
+        const Expr condition = with_known_numbers(requirement.condition);
+        const PointSearch search =
+            search_points(program_, condition, requirement.indices, range_of_, work_);
+        if (search.result == PointSearch::Result::unknown) {
+            open_.push_back(requirement);
+            if (requirement.term) found.term = brief(program_, requirement.term);
+            open_.back().otherwise.message = filled(requirement.otherwise.message, found);
+        }
+        if (!search.where.empty()) found.where = format(" for {}", search.where);
+        return search.result != PointSearch::Result::none;
+    }
+
+    /// Sizes as numbers, and scalars that the bound program depends on anyway.
+    Expr with_known_numbers(Expr condition) {
+        return rewrite(*program_.context, sizes_.with_numbers(condition, false), [&](Expr node) {
+            const auto* access = std::get_if<Access>(&node->term);
+            return access && known_scalars_.contains(access->tensor)
+                       ? program_.context->integer(sizes_.value(node))
+                       : node;
+        });
     }
 
     Findings values(const Requirement& requirement) {
@@ -108,7 +126,7 @@ class Checker {
     Diagnosis filled(const Requirement& requirement, Findings found) {
         Diagnosis diagnosis = requirement.otherwise;
         if (requirement.term)
-            found.term = requirement.kind == Requirement::Kind::not_empty
+            found.term = requirement.kind == Requirement::Kind::has_points
                              ? brief(program_, requirement.term)
                              : subscript_text(program_, requirement.term);
         diagnosis.message = filled(diagnosis.message, found);
@@ -158,22 +176,26 @@ class Checker {
 
     const Program& program_;
     SizeEvaluator& sizes_;
+    const std::set<TensorId>& known_scalars_;
     const std::function<BoundIndex(IndexId)>& range_of_;
     /// What all conditions of a program together may take to evaluate: a fraction of a second.
     std::int64_t work_ = 10'000'000;
+    std::vector<Requirement> open_;
     std::vector<BoundIndex> ranges_;  ///< of the indices that were asked for
 };
 
 }  // namespace
 
-void check_requirements(const Program& program, SizeEvaluator& sizes,
-                        const std::function<BoundIndex(IndexId)>& range_of) {
-    Checker checker(program, sizes, range_of);
+std::vector<Requirement> check_requirements(const Program& program, SizeEvaluator& sizes,
+                                            const std::set<TensorId>& known_scalars,
+                                            const std::function<BoundIndex(IndexId)>& range_of) {
+    Checker checker(program, sizes, known_scalars, range_of);
     for (const Requirement& requirement : program.requirements) {
         const auto& labels = requirement.otherwise.labels;
         at_place(requirement.otherwise.source, labels.empty() ? Span{} : labels.front().span,
                  [&] { checker.check(requirement); });
     }
+    return checker.take_open();
 }
 
 }  // namespace ricci

@@ -115,20 +115,18 @@ bool advance(std::vector<std::int64_t>& point, const std::vector<BoundIndex>& bo
     return false;
 }
 
-}  // namespace
-
-bool reads_no_array(Expr condition) {
-    return !contains(condition, [](Expr e) {
-        const auto* access = std::get_if<Access>(&e->term);
-        return (access != nullptr && !access->at.empty()) ||
-               std::holds_alternative<Reduce>(e->term);
+bool reads_data(Expr condition) {
+    return contains(condition, [](Expr e) {
+        return std::holds_alternative<Access>(e->term) || std::holds_alternative<Reduce>(e->term);
     });
 }
 
-std::optional<std::string> point_without(const Program& program, Expr condition,
-                                         const std::vector<IndexId>& around,
-                                         const std::function<BoundIndex(IndexId)>& range_of,
-                                         std::int64_t& work) {
+}  // namespace
+
+PointSearch search_points(const Program& program, Expr condition,
+                          const std::vector<IndexId>& around,
+                          const std::function<BoundIndex(IndexId)>& range_of, std::int64_t& work) {
+    if (reads_data(condition)) return {};
     // Those around first.
     std::vector<IndexId> indices = free_indices(condition);
     const auto is_around = [&](IndexId id) {
@@ -141,26 +139,29 @@ std::optional<std::string> point_without(const Program& program, Expr condition,
     for (IndexId id : indices) {
         box.push_back(range_of(id));
         point.push_back(box.back().lower);
-        if (box.back().extent() == 0) return std::nullopt;
     }
+    const auto is_empty = [](const BoundIndex& range) { return range.extent() == 0; };
+    const auto inner_box = box.begin() + std::ptrdiff_t(outer);
+    if (std::any_of(box.begin(), inner_box, is_empty)) return {PointSearch::Result::some, {}};
+    if (std::any_of(inner_box, box.end(), is_empty)) return {};
     Condition test(condition);
     do {
         bool is_found = false;
         do {
             const std::optional<bool> holds = test.holds(indices, point);
             work -= test.size();
-            if (!holds || work < 0) return std::nullopt;
+            if (!holds || work < 0) return {};
             is_found = *holds;
         } while (!is_found && advance(point, box, outer, box.size()));
         if (!is_found) {
             std::vector<std::string> parts;
             for (std::size_t d = 0; d < outer; ++d)
                 parts.push_back(format("`{}` = {}", program.at(indices[d]).name, point[d]));
-            return join(parts, ", ");
+            return {PointSearch::Result::none, join(parts, ", ")};
         }
         for (std::size_t d = outer; d < box.size(); ++d) point[d] = box[d].lower;
     } while (advance(point, box, 0, outer));
-    return std::nullopt;
+    return {PointSearch::Result::some, {}};
 }
 
 }  // namespace ricci

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,16 +10,22 @@
 
 namespace ricci {
 
-/// Whether the term is a condition of indices, sizes and scalars alone: its points can be counted
-/// before a program runs.
-[[nodiscard]] bool reads_no_array(Expr condition);
+/// Whether a condition leaves a point for all values of the indices around it.
+struct PointSearch {
+    enum class Result : std::uint8_t {
+        some,     ///< for all of them
+        none,     ///< for one of them, there is none
+        unknown,  ///< data decides, or it takes too long to say
+    };
+    Result result = Result::unknown;
+    std::string where;  ///< of `none`: "`i` = 0", empty without such indices
+};
 
-/// A point of the indices `around` for which no values of the condition's other indices satisfy it,
-/// as a text: "`i` = 0", empty without such indices. Nothing when there is none, or when that takes
-/// more than `work` operations to say, of which what is done is taken off. Sizes and scalars of the
-/// condition are numbers.
-[[nodiscard]] std::optional<std::string> point_without(
-    const Program& program, Expr condition, const std::vector<IndexId>& around,
-    const std::function<BoundIndex(IndexId)>& range_of, std::int64_t& work);
+/// Goes over the values of the condition's indices, those of `around` first, in at most `work`
+/// operations, of which what is done is taken off. Sizes are numbers in the condition.
+[[nodiscard]] PointSearch search_points(const Program& program, Expr condition,
+                                        const std::vector<IndexId>& around,
+                                        const std::function<BoundIndex(IndexId)>& range_of,
+                                        std::int64_t& work);
 
 }  // namespace ricci

@@ -57,6 +57,7 @@ Program in_own_context(const Program& program) {
         move(requirement.a);
         move(requirement.b);
         move(requirement.condition);
+        move(requirement.term);
     }
     return copy;
 }

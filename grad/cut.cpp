@@ -116,7 +116,7 @@ Program make_backward(const Joint& joint, TensorId gradient, const std::vector<T
         backward.arguments.end() - static_cast<std::ptrdiff_t>(joint.cotangents.size()),
         saved.begin(), saved.end());
     backward.outputs = {gradient};
-    return without_unused(std::move(backward));
+    return without_unused(without_point_checks(std::move(backward)));
 }
 
 /// A forward that writes to its arguments cannot give the values they had.

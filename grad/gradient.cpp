@@ -23,13 +23,14 @@ bool makes_complex(const Program& program) {
 }
 
 Program gradient(const Program& forward, const std::string& argument, const Options& options) {
-    Program result =
-        without_unused(differentiate(canonicalise(forward), {argument}, options).program);
+    Program result = without_unused(without_point_checks(
+        differentiate(canonicalise(forward), {argument}, options).program));
     result.for_ranks = nullptr;
     if (forward.for_ranks)
         result.for_ranks = [again = forward.for_ranks, argument, options,
-                            outputs = outputs_of_cotangents(forward, result)](const Ranks& ranks) {
-            return gradient(again(with_outputs(ranks, outputs)), argument, options);
+                            outputs = outputs_of_cotangents(forward, result),
+                            names = argument_names(result)](const Ranks& ranks) {
+            return taking(gradient(again(with_outputs(ranks, outputs)), argument, options), names);
         };
     return result;
 }
@@ -43,6 +44,30 @@ std::map<std::string, std::string> outputs_of_cotangents(const Program& forward,
         if (of && !forward.argument(name)) outputs.emplace(name, derived.at(*of).name);
     }
     return outputs;
+}
+
+std::vector<std::string> argument_names(const Program& program) {
+    std::vector<std::string> names;
+    for (const TensorId id : program.arguments) names.push_back(program.at(id).name);
+    return names;
+}
+
+Program taking(Program program, const std::vector<std::string>& names) {
+    std::vector<TensorId> arguments;
+    for (const std::string& name : names) {
+        std::optional<TensorId> found = program.argument(name);
+        for (std::size_t n = 0; n < program.tensors.size() && !found; ++n) {
+            const Tensor& tensor = program.tensors[n];
+            const bool is_given = tensor.role == Role::argument || tensor.role == Role::scalar;
+            if (is_given && tensor.name == name) found = TensorId{static_cast<std::uint32_t>(n)};
+        }
+        if (found) arguments.push_back(*found);
+    }
+    // What only these ranks need is asked for all the same.
+    for (const TensorId id : program.arguments)
+        if (std::ranges::find(arguments, id) == arguments.end()) arguments.push_back(id);
+    program.arguments = std::move(arguments);
+    return program;
 }
 
 Ranks with_outputs(Ranks ranks, const std::map<std::string, std::string>& outputs) {

@@ -28,7 +28,16 @@ struct Joint {
 /// The ranks with those of the outputs, which are their cotangents'.
 [[nodiscard]] Ranks with_outputs(Ranks ranks, const std::map<std::string, std::string>& outputs);
 
+/// The names of a program's arguments.
+[[nodiscard]] std::vector<std::string> argument_names(const Program& program);
+/// The program with the arguments of these names, in their order, needed or not: what it takes is
+/// the same for all ranks.
+[[nodiscard]] Program taking(Program program, const std::vector<std::string>& names);
+
 /// The program reduced to what its outputs need: equations, arguments, requirements.
 [[nodiscard]] Program without_unused(Program program);
+/// The program without the checks that means and positions have a point: a gradient is not
+/// evaluated where its forward is in error.
+[[nodiscard]] Program without_point_checks(Program program);
 
 }  // namespace ricci::grad

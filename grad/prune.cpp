@@ -1,5 +1,6 @@
 // grad/prune.cpp – dead code elimination
 #include <algorithm>
+#include <map>
 
 #include "base/match.h"
 #include "dsl/walk.h"
@@ -82,12 +83,23 @@ bool can_be_checked(const Program& program, const Requirement& requirement, cons
 
 }  // namespace
 
+Program without_point_checks(Program program) {
+    std::erase_if(program.requirements, [](const Requirement& requirement) {
+        return requirement.kind == Requirement::Kind::has_points;
+    });
+    return program;
+}
+
 Program without_unused(Program program) {
     Needs needs(program);
     for (const TensorId output : program.outputs) {
         needs.add(output);
         needs.add_declaration(output);
     }
+    std::multimap<TensorId, Expr> verdicts_of;
+    for (const Requirement& requirement : program.requirements)
+        if (requirement.kind == Requirement::Kind::has_points)
+            verdicts_of.emplace(requirement.reader, requirement.a);
     std::vector<Equation> kept;
     for (auto equation = program.equations.rbegin(); equation != program.equations.rend();
          ++equation) {
@@ -96,6 +108,8 @@ Program without_unused(Program program) {
         for (const Expr e : equation->at) needs.add(e);
         needs.add(equation->value);
         if (equation->previous) needs.add(*equation->previous);
+        const auto [begin, end] = verdicts_of.equal_range(equation->target);
+        for (auto verdict = begin; verdict != end; ++verdict) needs.add(verdict->second);
         kept.push_back(std::move(*equation));
     }
     std::reverse(kept.begin(), kept.end());

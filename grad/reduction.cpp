@@ -4,9 +4,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "dsl/affine_form.h"
 #include "dsl/extent.h"
 #include "dsl/walk.h"
-#include "grad/formula.h"
+#include "grad/factors.h"
 
 namespace ricci::grad {
 
@@ -147,24 +148,29 @@ Cotangent pull_back_equal_extrema(Holder& holder, Program& program, const Equati
     return {.guard = (is_best && count == 1).expr(), .value = d};
 }
 
-/// d/df of a product is the product of the other factors: with no zero among the factors, P / f;
-/// with one, it is not 0 for that factor alone, and there the product of the others.
+/// d/df of a product is the product of the other factors.
 Cotangent pull_back_product(Holder& holder, Context& context, const Equation& equation,
                             const Reduce& reduce, Expr d) {
     const Formula factor(context, reduce.body);
-    const auto hold = [&](Reducer reducer, Formula condition, Expr body) {
-        return Formula(context,
-                       holder.hold(equation.indices, {.reducer = reducer,
-                                                      .indices = reduce.indices,
-                                                      .condition = context.logical_and(
-                                                          reduce.condition, condition.expr()),
-                                                      .body = body}));
-    };
-    const Formula others = hold(Reducer::prod, factor != 0, reduce.body);
-    const Formula zeros = hold(Reducer::sum, factor == 0, context.integer(1));
     const Formula upstream(context, d);
-    return {.guard = (zeros == 0 || (zeros == 1 && factor == 0)).expr(),
-            .value = (factor == 0).choose(upstream * others, upstream * others / factor).expr()};
+    const auto hold = [&](Reducer reducer, Expr condition, Expr body) {
+        return Formula(context, holder.hold(equation.indices, {.reducer = reducer,
+                                                               .indices = reduce.indices,
+                                                               .condition = condition,
+                                                               .body = body}));
+    };
+    const std::vector<Expr> conditions = conjuncts(reduce.condition);
+    if (std::ranges::find(conditions, (factor != 0).expr()) != conditions.end()) {
+        const Formula all = hold(Reducer::prod, reduce.condition, reduce.body);
+        return {.guard = Expr(), .value = (upstream * all / factor).expr()};
+    }
+    const auto where = [&](Formula condition) {
+        return context.logical_and(reduce.condition, condition.expr());
+    };
+    const Factors factors{.others = hold(Reducer::prod, where(factor != 0), reduce.body),
+                          .zeros = hold(Reducer::sum, where(factor == 0), context.integer(1)),
+                          .zero = hold(Reducer::sum, where(factor == 0), reduce.body)};
+    return pull_back_factor(factors, factor, upstream);
 }
 
 }  // namespace

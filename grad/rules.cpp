@@ -71,7 +71,8 @@ P pull_power(S s) {
     const Formula p = s.arg(1);
     if (s.operand == 1) return {x != 0, s.d() * s.y() * x.apply(Op::log)};
     if (!is_literal(p.expr())) {
-        return {p != 0, s.d() * p * x.apply(Op::pow, p - 1)};
+        // At p = 0 it is 0, and changes with p.
+        return {p != 0 || x != 0, s.d() * p * x.apply(Op::pow, p - 1)};
     }
     if (is_literal(p.expr(), 0)) return {};
     if (is_literal(p.expr(), 1)) return s.d();
@@ -136,7 +137,8 @@ P pull_modulus(S s) {
 }
 
 // --- functions of complex numbers that have no complex derivative --------------------------------
-// What they give is real, and so is what its cotangent counts.
+// What they give is real, and so is what its cotangent counts. They are linear over the real
+// numbers alone, so that tangents go by rows of their own, which are written below the cotangents'.
 
 Formula real(Formula x) { return x.apply(Op::real); }
 Formula conj(Formula x) { return x.apply(Op::conj); }
@@ -181,11 +183,39 @@ P pull_sign(S s) {
     return {s.x() != 0, 0.5 * across / s.x().apply(Op::abs)};
 }
 
-/// The row of an operation; `pull` is null where `dependence` is not smooth.
+P push_imag(S s) {
+    if (!s.step.is_complex) return {};
+    return s.d().apply(Op::imag);
+}
+
+P push_abs(S s) {
+    if (!s.step.is_complex) return pull_abs(s);
+    return real(conj(s.x().apply(Op::sign)) * s.d());
+}
+
+P push_abs2(S s) {
+    if (!s.step.is_complex) return pull_abs2(s);
+    return 2 * real(conj(s.x()) * s.d());
+}
+
+P push_angle(S s) {
+    if (!s.step.is_complex) return {};
+    return {s.x() != 0, (s.d() / s.x()).apply(Op::imag)};
+}
+
+P push_sign(S s) {
+    if (!s.step.is_complex) return {};
+    const Formula across = s.d() - conj(s.d()) * square(s.y());
+    return {s.x() != 0, 0.5 * across / s.x().apply(Op::abs)};
+}
+
+/// The row of an operation; `pull` is null where `dependence` is not smooth. A derivative that is a
+/// factor is the same for cotangents and tangents: `push` is set for the others alone.
 struct Rule {
     Op op;
     Dependence dependence;
     P (*pull)(S);
+    P (*push)(S) = nullptr;
 };
 
 using enum Dependence;
@@ -245,9 +275,9 @@ constexpr Rule table[] = {
     {Op::leaky_relu,  smooth,   pull_leaky_relu},
     {Op::gelu,        smooth,   pull_gelu},
     {Op::silu,        smooth,   pull_silu},
-    {Op::abs,         smooth,   pull_abs},
-    {Op::abs2,        smooth,   pull_abs2},
-    {Op::sign,        smooth,   pull_sign},
+    {Op::abs,         smooth,   pull_abs, push_abs},
+    {Op::abs2,        smooth,   pull_abs2, push_abs2},
+    {Op::sign,        smooth,   pull_sign, push_sign},
     {Op::floor,       constant, nullptr},
     {Op::ceil,        constant, nullptr},
     {Op::round,       constant, nullptr},
@@ -261,9 +291,9 @@ constexpr Rule table[] = {
     {Op::isinf,       constant, nullptr},
     {Op::isfinite,    constant, nullptr},
     {Op::real,        smooth,   pull_real},
-    {Op::imag,        smooth,   pull_imag},
+    {Op::imag,        smooth,   pull_imag, push_imag},
     {Op::conj,        smooth,   pull_conj},
-    {Op::angle,       smooth,   pull_angle},
+    {Op::angle,       smooth,   pull_angle, push_angle},
 };
 // clang-format on
 
@@ -324,16 +354,35 @@ Dependence dependence(Op op) noexcept {
     return table[std::size_t(op)].dependence;
 }
 
-Cotangent pull_back(Context& context, const Step& step, std::size_t operand) {
+namespace {
+
+enum class Mode : std::uint8_t { reverse, forward };
+
+Cotangent differentiate(Context& context, const Step& step, std::size_t operand, Mode mode) {
     if (const ScalarFunction* function = registered(step.apply.op)) {
         const Expr slope = derivative(context, *function, operand, step.apply.args);
         return {.guard = step.d.guard, .value = context.mul(step.d.value, slope)};
     }
     const Rule& rule = table[std::size_t(step.apply.op)];
-    RICCI_ASSERT(rule.pull != nullptr, "only smooth operations are pulled back through");
-    const Pulled pulled = rule.pull({.context = context, .step = step, .operand = operand});
-    if (!pulled.value) return {};
-    return where(context, pulled.guard, {.guard = step.d.guard, .value = pulled.value});
+    RICCI_ASSERT(rule.pull != nullptr, "only smooth operations have derivatives");
+    const bool is_forward = mode == Mode::forward && rule.push != nullptr;
+    const auto row = is_forward ? rule.push : rule.pull;
+    const Pulled found = row({.context = context, .step = step, .operand = operand});
+    if (!found.value) return {};
+    // What is known where a cotangent arrives holds inside; what a tangent needs, it needs inside.
+    const Expr guard = mode == Mode::forward ? context.logical_and(found.guard, step.d.guard)
+                                             : context.logical_and(step.d.guard, found.guard);
+    return {.guard = guard, .value = found.value};
+}
+
+}  // namespace
+
+Cotangent pull_back(Context& context, const Step& step, std::size_t operand) {
+    return differentiate(context, step, operand, Mode::reverse);
+}
+
+Tangent push_forward(Context& context, const Step& step, std::size_t operand) {
+    return differentiate(context, step, operand, Mode::forward);
 }
 
 }  // namespace ricci::grad

@@ -15,6 +15,9 @@ struct Cotangent {
     Expr value;  ///< empty: no cotangent
 };
 
+/// The derivative of a term along the wanted direction, guarded in the same way.
+using Tangent = Cotangent;
+
 /// The cotangent of a term used in several places, from those of its uses (one or more).
 [[nodiscard]] Cotangent sum(Context& context, const std::vector<Cotangent>& uses);
 /// The cotangent restricted to where the condition holds.
@@ -35,13 +38,15 @@ enum class Dependence : std::uint8_t {
 struct Step {
     const Apply& apply;
     Expr y;
-    Cotangent d;
-    /// Values may be complex, `d` is then the conjugate of the cotangent: through functions with a
+    Cotangent d;  ///< of y; forward: the tangent of the operand
+    /// Values may be complex, a cotangent `d` is then its conjugate: through functions with a
     /// complex derivative it goes by the same rules as a real one.
     bool is_complex = false;
 };
 /// The cotangent of one operand of a smooth operation; its value is empty where the operation does
 /// not depend on that operand.
 [[nodiscard]] Cotangent pull_back(Context& context, const Step& step, std::size_t operand);
+/// What the tangent of one operand gives to that of y; empty likewise.
+[[nodiscard]] Tangent push_forward(Context& context, const Step& step, std::size_t operand);
 
 }  // namespace ricci::grad

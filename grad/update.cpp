@@ -1,5 +1,4 @@
-// grad/update.cpp – from the cotangent of an updated array to those of what was there and of the
-// values
+// grad/update.cpp – derivatives of an updated array by what was there and by the values
 #include "grad/update.h"
 
 #include <algorithm>
@@ -7,7 +6,7 @@
 
 #include "dsl/extent.h"
 #include "dsl/walk.h"
-#include "grad/formula.h"
+#include "grad/factors.h"
 #include "grad/pieces.h"
 
 namespace ricci::grad {
@@ -17,7 +16,7 @@ namespace {
 class Update {
   public:
     Update(Program& program, Names& names, const Extents& extents, const Equation& equation,
-           TensorId d)
+           const UpdateSeeds& d)
         : program_(program),
           context_(*program.context),
           names_(names),
@@ -25,7 +24,7 @@ class Update {
           equation_(equation),
           d_(d) {}
 
-    UpdateCotangents product() {
+    UpdateDerivatives product() {
         const auto factor = [&](const Point& point) { return formula(point.value); };
         const TensorId others = hold(Reducer::prod, [&](const Point& point) -> Held {
             return {.body = point.value, .condition = (factor(point) != 0).expr()};
@@ -33,41 +32,43 @@ class Update {
         const TensorId zeros = hold(Reducer::sum, [&](const Point& point) -> Held {
             return {.body = context_.integer(1), .condition = (factor(point) == 0).expr()};
         });
-        UpdateCotangents result;
-        result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
-            return {.guard = (read(zeros, at) == 0).expr(),
-                    .value = (read(d_, at) * read(others, at)).expr()};
+        const TensorId zero = hold(Reducer::sum, [&](const Point& point) -> Held {
+            return {.body = point.value, .condition = (factor(point) == 0).expr()};
         });
+        const auto factors = [&](const std::vector<Expr>& at) -> Factors {
+            return {.others = read(others, at), .zeros = read(zeros, at), .zero = read(zero, at)};
+        };
+        UpdateDerivatives result;
+        result.previous = of_previous([&](const std::vector<Expr>& at) {
+            return pull_back_coefficient(factors(at), read(*d_.previous, at));
+        });
+        if (!d_.value) return result;
         const std::vector<Expr>& at = equation_.at;
-        const Formula own = formula(equation_.value);
-        const Formula rest = read(others, at);
-        const Formula upstream = read(d_, at) * read(*equation_.previous, at);
-        result.value = {
-            .guard = (read(zeros, at) == 0 || (read(zeros, at) == 1 && own == 0)).expr(),
-            .value = (own == 0).choose(upstream * rest, upstream * rest / own).expr()};
+        result.value = pull_back_factor(factors(at), formula(equation_.value),
+                                        formula(d_.value) * read(*equation_.previous, at));
         return result;
     }
 
     /// Of equal values the old one counts, then the first point's.
-    UpdateCotangents first_extremum() {
+    UpdateDerivatives first_extremum() {
         const TensorId best = hold_best();
         const TensorId first = hold(Reducer::min, [&](const Point& point) -> Held {
             return {.body = number(point.indices),
                     .condition = same(formula(point.value), read(best, point.at)).expr()};
         });
-        UpdateCotangents result;
+        UpdateDerivatives result;
         result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
-            return {.guard = keeps(best, at).expr(), .value = read(d_, at).expr()};
+            return {.guard = keeps(best, at).expr(), .value = read(*d_.previous, at).expr()};
         });
+        if (!d_.value) return result;
         const std::vector<Expr>& at = equation_.at;
         const Formula is_first = read(first, at) == formula(number(equation_.indices));
-        result.value = {.guard = (!keeps(best, at) && is_first).expr(),
-                        .value = read(d_, at).expr()};
+        result.value = {.guard = (!keeps(best, at) && is_first).expr(), .value = d_.value};
         return result;
     }
 
     /// Equal values share, or none gets anything: the old one counts as one of them.
-    UpdateCotangents shared_extremum(Ties ties) {
+    UpdateDerivatives shared_extremum(Ties ties) {
         const TensorId best = hold_best();
         const TensorId count = hold(Reducer::sum, [&](const Point& point) -> Held {
             return {.body = context_.integer(1),
@@ -79,9 +80,9 @@ class Update {
             return old == value || (is_nan(old) && is_nan(value));
         };
         const bool is_even = ties == Ties::even;
-        UpdateCotangents result;
+        UpdateDerivatives result;
         result.previous = of_previous([&](const std::vector<Expr>& at) -> Cotangent {
-            const Formula d = read(d_, at);
+            const Formula d = read(*d_.previous, at);
             if (is_even)
                 return {.guard = keeps(best, at).expr(),
                         .value = meets(at).choose(d / (read(count, at) + 1), d).expr()};
@@ -89,16 +90,17 @@ class Update {
             const Formula is_alone = !meets(at) || read(count, at) == 0;
             return {.guard = (keeps(best, at) && is_alone).expr(), .value = d.expr()};
         });
+        if (!d_.value) return result;
         const std::vector<Expr>& at = equation_.at;
         const Formula is_best = same(formula(equation_.value), read(best, at));
-        const Formula d = read(d_, at);
         const Formula points = read(count, at);
         if (is_even)
-            result.value = {.guard = ((!keeps(best, at) || meets(at)) && is_best).expr(),
-                            .value = (d / meets(at).choose(points + 1, points)).expr()};
+            result.value = {
+                .guard = ((!keeps(best, at) || meets(at)) && is_best).expr(),
+                .value = (formula(d_.value) / meets(at).choose(points + 1, points)).expr()};
         else
             result.value = {.guard = (!keeps(best, at) && is_best && points == 1).expr(),
-                            .value = d.expr()};
+                            .value = d_.value};
         return result;
     }
 
@@ -211,9 +213,11 @@ class Update {
     }
 
     template <class OfElement>
-    Gathered of_previous(OfElement of_element) {
+    std::optional<Gathered> of_previous(OfElement of_element) {
+        if (!d_.previous) return std::nullopt;
         const std::vector<IndexId> elements = indices_of_elements();
-        return {.indices = elements, .value = to_expr(context_, of_element(values_of(elements)))};
+        return Gathered{.indices = elements,
+                        .value = to_expr(context_, of_element(values_of(elements)))};
     }
 
     Program& program_;
@@ -221,7 +225,7 @@ class Update {
     Names& names_;
     const Extents& extents_;
     const Equation& equation_;
-    TensorId d_;
+    const UpdateSeeds& d_;
 };
 
 /// `old` and `added` of `old >= added || isnan(old) ? old : added`, or with `<=`.
@@ -243,27 +247,33 @@ std::optional<std::pair<Expr, Expr>> old_or_new(Expr value) {
 
 }  // namespace
 
-UpdateCotangents pull_back_update(Program& program, Names& names, const Extents& extents,
-                                  const Equation& equation, TensorId d, Ties ties) {
+UpdateDerivatives differentiate_update(Program& program, Names& names, const Extents& extents,
+                                       const Equation& equation, const UpdateSeeds& d, Ties ties) {
     Update update(program, names, extents, equation, d);
     if (equation.op == Assign::mul) return update.product();
     return ties == Ties::first ? update.first_extremum() : update.shared_extremum(ties);
 }
 
-std::vector<Share> shares_of_choice(Context& context, Expr value, Expr d, Ties ties) {
+std::vector<Share> shares_of_choice(Context& context, Expr value, Ties ties) {
     const auto choice = ties == Ties::first ? std::nullopt : old_or_new(value);
-    if (!choice) return {{.term = value, .d = {.guard = Expr(), .value = d}}};
+    if (!choice) return {{.term = value, .guard = Expr(), .halved = Expr()}};
     const Formula keeps(context, std::get<Apply>(value->term).args.front());
     const Formula old(context, choice->first);
     const Formula added(context, choice->second);
     const Formula is_tie = old == added || (old.apply(Op::isnan) && added.apply(Op::isnan));
-    const Formula all(context, d);
     if (ties == Ties::zero)
-        return {{.term = choice->first, .d = {.guard = (keeps && !is_tie).expr(), .value = d}},
-                {.term = choice->second, .d = {.guard = (!keeps).expr(), .value = d}}};
-    const Expr share = is_tie.choose(0.5 * all, all).expr();
-    return {{.term = choice->first, .d = {.guard = keeps.expr(), .value = share}},
-            {.term = choice->second, .d = {.guard = (!keeps || is_tie).expr(), .value = share}}};
+        return {{.term = choice->first, .guard = (keeps && !is_tie).expr(), .halved = Expr()},
+                {.term = choice->second, .guard = (!keeps).expr(), .halved = Expr()}};
+    return {{.term = choice->first, .guard = keeps.expr(), .halved = is_tie.expr()},
+            {.term = choice->second, .guard = (!keeps || is_tie).expr(), .halved = is_tie.expr()}};
+}
+
+Cotangent weighted(Context& context, const Share& share, const Cotangent& d) {
+    Cotangent result = share.guard ? where(context, share.guard, d) : d;
+    if (!share.halved || !d.value) return result;
+    const Formula all(context, d.value);
+    result.value = Formula(context, share.halved).choose(0.5 * all, all).expr();
+    return result;
 }
 
 }  // namespace ricci::grad

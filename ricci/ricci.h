@@ -8,6 +8,7 @@
 #include "runtime/compare.h"
 #include "runtime/einsum.h"
 #include "runtime/function.h"
+#include "runtime/jacobian.h"
 #include "runtime/parallel.h"
 #include "runtime/tape.h"
 #include "runtime/timer.h"

@@ -67,6 +67,13 @@ class Function {
                                 const std::vector<std::string>& cotangents = {}) const;
     /// The same: `f.grad("x", {.ties = Ties::even})`.
     [[nodiscard]] Function grad(const std::string& argument, const GradientOptions& options) const;
+    /// Forward mode: how the outputs move when these arguments do, as a Function of the arguments
+    /// it needs (it accepts all of this function's) and the tangents `dW` of those named. It gives
+    /// the tangent of the result, `dY`, or of the outputs named. Made once. Throws: `name
+    /// gradient`.
+    [[nodiscard]] Function jvp(const std::vector<std::string>& arguments,
+                               const std::vector<std::string>& outputs = {},
+                               Ties ties = Ties::first) const;
     /// How `backward` shares among equal largest and smallest values in this function's programs;
     /// `Ties::first` unless said. Not for calls that are on a tape already.
     void set_ties(Ties ties);

@@ -47,7 +47,7 @@ std::vector<const Array*> Function::State::in_order(const Arguments& arguments) 
     std::vector<const Array*> ordered(argument_names.size(), nullptr);
     bool is_complete = true;
     for (const auto& [argument, array] : arguments) {
-        if (!gradient_of.empty() && argument == gradient_of)
+        if (std::ranges::find(floating_names, argument) != floating_names.end())
             require_floating(*this, argument, array);
         const auto at = std::ranges::find(argument_names, argument);
         if (at == argument_names.end()) {

@@ -6,15 +6,62 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "grad/gradient.h"
+#include "grad/jvp.h"
 #include "runtime/function_state.h"
 #include "runtime/timer.h"
 
 namespace ricci {
 namespace {
 
-/// `linear[1]`: the name of a gradient in timers, by the argument's position.
-std::string gradient_name(const std::string& function, std::size_t argument) {
-    return format("{}[{}]", function, argument);
+/// `linear[1]`, `linear[0,2]`: the name of a derivative in timers, by positions of arguments.
+std::string derivative_name(const std::string& function, const std::vector<std::size_t>& at) {
+    std::vector<std::string> numbers;
+    for (const std::size_t position : at) numbers.push_back(format("{}", position));
+    return format("{}[{}]", function, join(numbers, ","));
+}
+
+Program differentiated(const Program& program, const DerivativeStep& step,
+                       const std::vector<std::string>& complex) {
+    if (step.mode == DerivativeStep::Mode::forward)
+        return grad::jvp(
+            program, step.arguments,
+            {.outputs = step.outputs, .complex_arguments = complex, .ties = step.ties});
+    return grad::gradient(
+        program, step.arguments.front(),
+        {.cotangents = step.outputs, .complex_arguments = complex, .ties = step.ties});
+}
+
+/// The cotangents or tangents that a derivative takes, whether it needs them or not.
+std::vector<std::string> companions(const Program& program, const Program& derived) {
+    std::vector<std::string> names;
+    for (const Tensor& tensor : derived.tensors)
+        if (tensor.role == Role::argument && tensor.dtype_of && !program.argument(tensor.name))
+            names.push_back(tensor.name);
+    return names;
+}
+
+/// What is known of types from the arguments of a call, by name.
+struct Types {
+    std::vector<std::string> given;
+    std::vector<std::string> complex;  ///< of those
+};
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+/// The complex arguments of a program, as far as its derivative needs to know them.
+std::vector<std::string> complex_arguments(const Program& program, const DerivativeStep& step,
+                                           const Types& types) {
+    std::vector<std::string> complex;
+    for (const std::string& name : types.complex)
+        if (program.argument(name)) complex.push_back(name);
+    // A gradient that does not need the argument itself may not be told its type.
+    const bool is_gradient = step.mode == DerivativeStep::Mode::reverse;
+    const bool is_unknown = is_gradient && !contains(types.given, step.arguments.front());
+    if (is_unknown && (!complex.empty() || !grad::makes_complex(program)))
+        complex.push_back(step.arguments.front());
+    return complex;
 }
 
 }  // namespace
@@ -24,8 +71,30 @@ Function Function::State::derive(Program derived, std::string derived_name,
     auto state =
         std::make_shared<State>(std::move(derived), std::move(derived_name), device, compiling);
     state->ignored_names = argument_names;
+    for (const std::string& accepted : ignored_names) state->ignored_names.push_back(accepted);
     for (std::string& accepted : also_accepted) state->ignored_names.push_back(std::move(accepted));
     return Function(std::move(state));
+}
+
+Function Function::State::derivative(DerivativeStep step, std::string derived_name) {
+    const TimerSection section("compile");
+    Program derived;
+    {
+        const std::lock_guard context_lock(*compiling);
+        derived = differentiated(program, step, {});
+    }
+    if (is_dumped(Stage::gradient)) dump(Stage::gradient, derived_name, ricci::str(derived));
+    const std::vector<std::string> given = companions(program, derived);
+    Function result = derive(std::move(derived), std::move(derived_name), given);
+    State& state = *result.state();
+    state.floating_names = floating_names;
+    state.floating_names.insert(state.floating_names.end(), step.arguments.begin(),
+                                step.arguments.end());
+    if (step.mode == DerivativeStep::Mode::forward)
+        state.floating_names.insert(state.floating_names.end(), given.begin(), given.end());
+    state.made_from = made_from ? *made_from : DerivativeSource{.forward = program, .steps = {}};
+    state.made_from->steps.push_back(std::move(step));
+    return result;
 }
 
 Function Function::grad(const std::string& argument,
@@ -40,61 +109,68 @@ Function Function::grad(const std::string& argument, const GradientOptions& opti
     const auto key = std::tuple(argument, options.cotangents, options.ties);
     if (const auto known = state.gradients.find(key); known != state.gradients.end())
         return known->second;
-    const TimerSection section("compile");
-    Program program;
-    {
-        const std::lock_guard context_lock(*state.compiling);
-        program = grad::gradient(state.program, argument,
-                                 {.cotangents = options.cotangents, .ties = options.ties});
-    }
-    const std::string name = gradient_name(state.name, position);
-    if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(program));
-    Function gradient = state.derive(std::move(program), name, {});
-    gradient.state()->gradient_of = argument;
-    gradient.state()->made_from = GradientSource{.forward = state.program,
-                                                 .argument = argument,
-                                                 .options = options,
-                                                 .is_gradient = !state.gradient_of.empty()};
+    Function gradient = state.derivative({.mode = DerivativeStep::Mode::reverse,
+                                          .arguments = {argument},
+                                          .outputs = options.cotangents,
+                                          .ties = options.ties},
+                                         derivative_name(state.name, {position}));
     state.gradients.emplace(key, gradient);
     return gradient;
 }
 
+Function Function::jvp(const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& outputs, Ties ties) const {
+    State& state = require_state();
+    if (arguments.empty())
+        throw Error({.kind = ErrorKind::name,
+                     .message = "no argument moves",
+                     .hint = "name those whose tangents are given: `f.jvp({\"W\"})`"});
+    std::vector<std::size_t> positions;
+    for (const std::string& argument : arguments) positions.push_back(state.position_of(argument));
+    const std::lock_guard lock(state.derived_mutex);
+    const auto key = std::tuple(arguments, outputs, ties);
+    if (const auto known = state.tangents.find(key); known != state.tangents.end())
+        return known->second;
+    Function tangent = state.derivative({.mode = DerivativeStep::Mode::forward,
+                                         .arguments = arguments,
+                                         .outputs = outputs,
+                                         .ties = ties},
+                                        "d" + derivative_name(state.name, positions));
+    state.tangents.emplace(key, tangent);
+    return tangent;
+}
+
 std::optional<Function> Function::State::complex_form(const Arguments& arguments) {
     if (!made_from) return std::nullopt;
-    std::vector<std::string> complex;
-    bool knows_own_type = false;
-    bool is_needed = false;
+    Types types;
     for (const auto& [argument, array] : arguments) {
-        knows_own_type |= argument == made_from->argument;
-        is_needed |= is_complex(array.dtype());
-        if (is_complex(array.dtype()) && made_from->forward.argument(argument))
-            complex.push_back(argument);
+        types.given.push_back(argument);
+        if (is_complex(array.dtype())) types.complex.push_back(argument);
     }
-    if (!is_needed) return std::nullopt;
-    if (made_from->is_gradient)
-        throw Error({.kind = ErrorKind::gradient,
-                     .message = "derivatives of gradients of complex arrays are not supported",
-                     .hint = "write the first gradient as a program"});
-    // A gradient that does not need the argument itself may not be told its type.
-    const bool has_other_source = !complex.empty() || grad::makes_complex(made_from->forward);
-    if (complex.empty() && (knows_own_type || has_other_source)) return std::nullopt;
-    if (!knows_own_type) complex.push_back(made_from->argument);
+    if (types.complex.empty()) return std::nullopt;
+    std::ranges::sort(types.given);
     const std::lock_guard lock(derived_mutex);
-    if (const auto known = complex_forms.find(complex); known != complex_forms.end())
+    const auto key = std::pair(types.given, types.complex);
+    if (const auto known = complex_forms.find(key); known != complex_forms.end())
         return known->second;
     const TimerSection section("compile");
-    Program derived;
+    Program derived = made_from->forward;
+    bool is_other = false;
     {
         const std::lock_guard context_lock(*compiling);
-        derived = grad::gradient(made_from->forward, made_from->argument,
-                                 {.cotangents = made_from->options.cotangents,
-                                  .complex_arguments = complex,
-                                  .ties = made_from->options.ties});
+        for (const DerivativeStep& step : made_from->steps) {
+            const std::vector<std::string> complex = complex_arguments(derived, step, types);
+            is_other |= !complex.empty();
+            derived = differentiated(derived, step, complex);
+        }
     }
-    if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(derived));
-    Function form = derive(std::move(derived), name, ignored_names);
-    form.state()->gradient_of = gradient_of;
-    complex_forms.emplace(complex, form);
+    std::optional<Function> form;
+    if (is_other) {
+        if (is_dumped(Stage::gradient)) dump(Stage::gradient, name, ricci::str(derived));
+        form = derive(std::move(derived), name, {});
+        form->state()->floating_names = floating_names;
+    }
+    complex_forms.emplace(key, form);
     return form;
 }
 
@@ -179,7 +255,7 @@ std::shared_ptr<const TapePair> Function::State::pair(const std::vector<std::siz
     for (const std::string& saved : cut.saved)
         if (saved != result_name()) result->outputs.push_back(saved);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const std::string gradient = gradient_name(name, wanted[i]);
+        const std::string gradient = derivative_name(name, {wanted[i]});
         if (is_dumped(Stage::gradient))
             dump(Stage::gradient, gradient, ricci::str(cut.backward[i]));
         Function backward = derive(std::move(cut.backward[i]), gradient, cut.saved);

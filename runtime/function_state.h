@@ -51,12 +51,19 @@ struct TapePair {
     std::map<std::size_t, Function> backward;
 };
 
-/// What a gradient was made from: it is made again for complex arrays, whose rules differ.
-struct GradientSource {
-    Program forward;
-    std::string argument;
-    GradientOptions options;
-    bool is_gradient = false;  ///< `forward` itself is one, made for real arrays
+/// One derivative of a program.
+struct DerivativeStep {
+    enum class Mode : std::uint8_t { reverse, forward };
+    Mode mode = Mode::reverse;
+    std::vector<std::string> arguments;  ///< reverse: the one
+    std::vector<std::string> outputs;    ///< those with cotangents, or whose tangents are wanted
+    Ties ties = Ties::first;
+};
+
+/// What a derivative was made from: it is made again for complex arrays, whose rules differ.
+struct DerivativeSource {
+    Program forward;                    ///< no derivative itself
+    std::vector<DerivativeStep> steps;  ///< the first one of `forward`, each other of the last
 };
 
 struct Function::State {
@@ -80,8 +87,9 @@ struct Function::State {
                                   std::vector<std::string> also_accepted) const;
     /// The pair for gradients of the arguments at these positions. Made once. Throws: `gradient`.
     [[nodiscard]] std::shared_ptr<const TapePair> pair(const std::vector<std::size_t>& wanted);
-    /// The gradient for these arguments when some are complex and this is one for real arrays.
-    /// Throws: `gradient` for derivatives of gradients.
+    /// The function with one more derivative. Throws: `name gradient`.
+    [[nodiscard]] Function derivative(DerivativeStep step, std::string derived_name);
+    /// The derivative for these arguments when some are complex and this is one for real arrays.
     [[nodiscard]] std::optional<Function> complex_form(const Arguments& arguments);
     /// The same for arguments in order.
     [[nodiscard]] std::optional<Function> complex_form(std::span<const Array* const> arguments);
@@ -93,12 +101,12 @@ struct Function::State {
     std::string name;
     Device device;
     std::vector<std::string> argument_names;
-    std::vector<std::string> ignored_names;   ///< accepted by name, not needed
-    std::string gradient_of;                  ///< of a gradient: the forward's argument
-    std::optional<GradientSource> made_from;  ///< of a gradient for real arrays
-    bool is_on_tape = false;                  ///< made for real arrays, and nothing else
-    std::vector<bool> is_structural;          ///< by argument: its value decides the kernels
-    std::vector<bool> is_updated;             ///< by argument: a statement changes it
+    std::vector<std::string> ignored_names;     ///< accepted by name, not needed
+    std::vector<std::string> floating_names;    ///< of a derivative: by what, and the tangents
+    std::optional<DerivativeSource> made_from;  ///< of a derivative for real arrays
+    bool is_on_tape = false;                    ///< made for real arrays, and nothing else
+    std::vector<bool> is_structural;            ///< by argument: its value decides the kernels
+    std::vector<bool> is_updated;               ///< by argument: a statement changes it
 
     /// Held while the program's terms are worked on: functions made from one another share them.
     std::shared_ptr<std::mutex> compiling;
@@ -107,10 +115,14 @@ struct Function::State {
     std::vector<std::shared_ptr<const Specialisation>> entries;  ///< the last used first
 
     mutable std::mutex derived_mutex;
-    /// By argument, cotangents and ties.
+    /// By arguments, outputs and ties.
     std::map<std::tuple<std::string, std::vector<std::string>, Ties>, Function> gradients;
-    Ties ties = Ties::first;                                     ///< on the tape
-    std::map<std::vector<std::string>, Function> complex_forms;  ///< by the complex arguments
+    std::map<std::tuple<std::vector<std::string>, std::vector<std::string>, Ties>, Function>
+        tangents;
+    Ties ties = Ties::first;  ///< on the tape
+    /// By the names of the arguments given and of the complex ones; nothing where this one will do.
+    std::map<std::pair<std::vector<std::string>, std::vector<std::string>>, std::optional<Function>>
+        complex_forms;
     std::map<std::string, Gradient, std::less<>> registered;
     std::map<std::vector<std::size_t>, std::shared_ptr<const TapePair>> pairs;
 

@@ -106,6 +106,7 @@ class Evaluator {
     void for_each_point(const std::vector<IndexId>& indices, std::size_t depth, const Body& body);
     [[noreturn]] void raise_outside(const BoundCheck& check, const Terms& at) const;
     [[noreturn]] void raise_repeated(const BoundCheck& check, const Point& first) const;
+    [[noreturn]] void raise_without_points(const BoundCheck& check) const;
     [[noreturn]] static void raise(const BoundCheck& check, std::string message, std::string hint);
     [[nodiscard]] std::string circumstances(const BoundCheck& check, const Terms& at) const;
     [[nodiscard]] std::string point_text(const BoundCheck& check, const Point& point) const;
@@ -297,6 +298,10 @@ void Evaluator::raise(const BoundCheck& check) {
             if (value < check.low || value >= check.high) raise_outside(check, at);
             return;
         }
+        if (check.kind == BoundCheck::Kind::has_points) {
+            if (at[check.at.front()].integer < 0) raise_without_points(check);
+            return;
+        }
         std::vector<std::int64_t> place;
         for (Expr e : check.at) place.push_back(at[e].integer);
         const auto [found, is_new] = seen.emplace(std::move(place), point_);
@@ -333,6 +338,14 @@ void Evaluator::raise_repeated(const BoundCheck& check, const Point& first) cons
               format("make a copy of `{}` first, and read that", name));
     raise(check, format("`=` gives an element of `{}` two values: {}", name, points),
           "use `+=` to add them up");
+}
+
+void Evaluator::raise_without_points(const BoundCheck& check) const {
+    std::vector<std::string> facts;
+    for (IndexId id : check.indices)
+        facts.push_back(format("`{}` = {}", program_.at(id).name, point_[position(id)]));
+    const std::string where = facts.empty() ? "" : " for " + join(facts, ", ");
+    raise(check, check.otherwise.message + where, check.otherwise.hint);
 }
 
 void Evaluator::raise(const BoundCheck& check, std::string message, std::string hint) {

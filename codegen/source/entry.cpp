@@ -165,6 +165,8 @@ std::string message(const BoundProgram& program, const BoundCheck& check) {
         return format(
             "{}: a subscript that is data leaves dimension {} of `{}`, whose range is {}:{}", kind,
             check.dimension, array, check.low, check.high);
+    if (check.kind == BoundCheck::Kind::has_points)
+        return format("{}: {}", kind, check.otherwise.message);
     const auto update = std::ranges::find(program.equations, check.tensor, &BoundEquation::target);
     if (update != program.equations.end() && update->op != Assign::set)
         return format("{}: `{}` is read, and two points update one element of it", kind, array);

@@ -50,9 +50,10 @@ TEST_CASE("a mean is a sum over the count of its domain: layer norm") {
 
 TEST_CASE("a mean under a condition counts the points where it holds") {
     CHECK(canonical("y[i] := mean[k | k <= i](A[i,k])") ==
-          "t1[i] := sum[k | k <= i](1.0*A[i,k])\n"
-          "t2[i] := sum[k | k <= i](1)\n"
-          "y[i] := t1[i]/t2[i]\n");
+          "t1[i] := sum[k | k <= i](1)\n"
+          "points := min[i](t1[i] - 1)\n"
+          "t2[i] := sum[k | k <= i](1.0*A[i,k])\n"
+          "y[i] := t2[i]/t1[i]\n");
 }
 
 TEST_CASE("a mean requires that its range has a point") {

@@ -1,4 +1,5 @@
-// tests/grad/numeric.cpp – gradient programs against central differences of the reference evaluator
+// tests/grad/numeric.cpp – derivative programs against central differences of the reference
+// evaluator
 #include "tests/grad/numeric.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "dsl/bound.h"
 #include "dsl/canonical.h"
+#include "grad/jvp.h"
 #include "runtime/reference.h"
 
 namespace ricci::tests {
@@ -40,6 +42,27 @@ double magnitude(const Array& a, const Array& b) {
         total += std::abs(values(a)[n] * values(b)[n]);
     }
     return total;
+}
+
+/// Checks that forward mode agrees with the gradient along a direction, for this cotangent: both
+/// are the same sum of products, in other orders.
+void check_tangent(const Program& forward, const std::string& name, const Arrays& arguments,
+                   const Array& gradient, const Array& cotangent) {
+    const Program program = grad::jvp(forward, {name});
+    CAPTURE(str(program));
+    Arrays all = arguments;
+    const Array direction = uniform(gradient.shape(), -1, 1, 78);
+    for (const TensorId id : program.arguments)
+        if (!forward.argument(program.at(id).name)) all[program.at(id).name] = direction;
+    const Array tangent = evaluate(program, all).begin()->second;
+    REQUIRE(tangent.shape() == cotangent.shape());
+    const Array parsed = evaluate(parse_program(str(program)), all).begin()->second;
+    CHECK_MESSAGE(distance(parsed, tangent) <= 1e-12, "the printed tangent means another");
+    const double forwards = inner_product(tangent, cotangent);
+    const double backwards = inner_product(direction, gradient);
+    const double scale = magnitude(tangent, cotangent) + magnitude(direction, gradient);
+    CHECK_MESSAGE(std::abs(forwards - backwards) <= 1e-12 * scale,
+                  format("forward mode gives {}, reverse mode {}", forwards, backwards));
 }
 
 }  // namespace
@@ -97,6 +120,7 @@ void check_gradients(const std::string& text, const Arrays& arguments,
         REQUIRE(gradient.shape() == arguments.at(name).shape());
         const Array parsed = evaluate(parse_program(str(program)), all).begin()->second;
         CHECK_MESSAGE(distance(parsed, gradient) <= 1e-12, "the printed gradient means another");
+        check_tangent(forward, name, arguments, gradient, cotangent);
         Arrays moved = arguments;
         moved[name] = arguments.at(name).copy();
         for (std::size_t n = 0; n < values(gradient).size(); ++n) {

@@ -1,4 +1,4 @@
-// tests/grad/numeric.h – gradient programs against central differences of the reference evaluator
+// tests/grad/numeric.h – derivative programs against central differences of the reference evaluator
 #pragma once
 
 #include <map>
@@ -22,7 +22,8 @@ using Arrays = std::map<std::string, Array>;
                               const std::vector<std::string>& outputs = {});
 
 /// Checks, for every argument of the program, that its gradient program agrees with central
-/// differences of `sum(dY * Y)` for a random dY, and that what it prints as means the same.
+/// differences of `sum(dY * Y)` for a random dY and with forward mode along a random direction, and
+/// that what both print as means the same.
 void check_gradients(const std::string& text, const Arrays& arguments);
 /// The same for some of the arguments.
 void check_gradients(const std::string& text, const Arrays& arguments,

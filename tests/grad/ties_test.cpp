@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "grad/gradient.h"
+#include "grad/jvp.h"
 #include "tests/grad/numeric.h"
 #include "tests/support/golden.h"
 
@@ -251,6 +252,56 @@ TEST_CASE("a reduction that is added to a part of an array shares too") {
     check_equal(gradient_of(text, "x", Ties::first, arrays), {6, 0, 0, 6, 0, 0});
     check_equal(gradient_of(text, "x", Ties::even, arrays), {3, 0, 3, 2, 2, 2});
     check_equal(gradient_of(text, "x", Ties::zero, arrays), {0, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("both modes share in the same way") {
+    struct Case {
+        std::string text;
+        std::string output;
+        std::vector<std::pair<std::string, Shape>> arguments;
+    };
+    const std::vector<Case> cases = {
+        {"m[i] := max[k](A[i,k])", "m", {{"A", {4, 5}}}},
+        {"m := min[i,k](A[i,k]*b[k])", "m", {{"A", {4, 5}}, {"b", {5}}}},
+        {"m[i] := max[k | k <= i](A[i,k]*b[k])", "m", {{"A", {4, 5}}, {"b", {5}}}},
+        {"P[i] := max[k in 0:3](a[pad(2*i+k-1, 1, value=-inf)])", "P", {{"a", {9}}}},
+        {"y[i] max= a[i]*b[i]", "y", {{"y", {9}}, {"a", {9}}, {"b", {9}}}},
+        {"y[i] min= A[i,k]", "y", {{"y", {4}}, {"A", {4, 5}}}},
+        {"y[J[i]] max= a[i]", "y", {{"y", {4}}, {"a", {9}}}},
+        {"C[i] := y[i]; C[2*i] max= b[i] where i in 0:2", "C", {{"y", {4}}, {"b", {3}}}}};
+    const Array j = Array::from<std::int64_t>({0, 1, 2, 0, 1, 2, 0, 0, 1}, {9});
+    const auto dot = [](const Array& a, const Array& b) {
+        double sum = 0;
+        for (std::size_t n = 0; n < a.span<const double>().size(); ++n)
+            sum += a.span<const double>()[n] * b.span<const double>()[n];
+        return sum;
+    };
+    for_each_case([&](Ties ties, std::uint64_t seed, bool /*has_nan*/) {
+        for (const Case& test : cases) {
+            CAPTURE(test.text);
+            const Program program = parse_program(test.text);
+            Arrays given = {{"J", j}};
+            Arrays tangents = {{"J", j}};
+            std::vector<std::string> names;
+            for (const auto& [name, shape] : test.arguments) {
+                names.push_back(name);
+                given.emplace(name, coarse(shape, seed + names.size()));
+                tangents.emplace(name, given.at(name));
+                tangents.emplace("d" + name, uniform(shape, -1, 1, seed + 10 * names.size()));
+            }
+            const Program tangent = grad::jvp(program, names, {.ties = ties});
+            CAPTURE(str(tangent));
+            const Array moved = evaluate(tangent, tangents).at("d" + test.output);
+            const Array d = uniform(moved.shape(), -1, 1, seed + 99);
+            double reverse = 0;
+            for (const std::string& name : names) {
+                Arrays arrays = given;
+                arrays.emplace("d" + test.output, d);
+                reverse += dot(gradient_of(test.text, name, ties, arrays), tangents.at("d" + name));
+            }
+            CHECK(dot(d, moved) == doctest::Approx(reverse));
+        }
+    });
 }
 
 TEST_CASE("nothing is shared where there is nothing") {

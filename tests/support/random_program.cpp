@@ -345,7 +345,10 @@ std::string Generator::reducer(int depth) {
     const std::size_t first = new_symbol(std::max<std::int64_t>(extent(), 1));
     std::vector<std::size_t> bound{first};
     if (chance(20) && !is_position) bound.push_back(new_symbol(1 + below(3)));
-    const std::string where = chance(25) ? format(" | {}", condition(first)) : "";
+    std::string where = chance(25) ? format(" | {}", condition(first)) : "";
+    // Data leaves these a point.
+    if ((name == "mean" || is_position) && where.find('[') != std::string::npos)
+        where += format(" || {} == {}", symbols_[first].name, symbols_[first].lower);
     std::string body = access(bound);
     if (chance(40)) body += format("*{}", factor(depth));
     if (name == "prod") body = format("(1 + 0.2*sin({}))", body);

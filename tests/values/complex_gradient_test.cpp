@@ -1,4 +1,5 @@
 // tests/values/complex_gradient_test.cpp – gradients of functions of complex numbers
+#include <algorithm>
 #include <complex>
 #include <vector>
 
@@ -26,10 +27,27 @@ double projected(const Array& y, const Array& g) {
     return total;
 }
 
-/// The gradient of `w` against differences along both axes, or the real one.
-void check(const std::string& program, const std::string& w, Arguments arguments) {
-    INFO(program);
-    const Function f = compile(program, "", Device::cpu);
+/// Forward mode against the gradient: Re<g, J d> = Re<J^H g, d>.
+void check_tangent(const Function& f, const std::string& w, Arguments arguments,
+                   const Array& gradient, const Array& g) {
+    const Function tangent = f.jvp({w});
+    INFO(str(tangent));
+    const Array direction = Array::randn(gradient.dtype(), gradient.shape(), 98);
+    std::string given = "d" + w;
+    const auto is_taken = [&](const Tensor& tensor) { return tensor.name == given; };
+    while (std::ranges::any_of(f.program().tensors, is_taken)) given += '_';
+    arguments.emplace_back(given, direction);
+    const Array found = tangent(arguments);
+    REQUIRE(found.shape() == g.shape());
+    const double forwards = projected(found, g);
+    const double backwards = projected(gradient, direction);
+    CHECK(std::abs(forwards - backwards) < 1e-10 * (1 + std::abs(forwards)));
+}
+
+/// The gradient of `w` against differences along both axes, or the real one, and against forward
+/// mode.
+void check(const Function& f, const std::string& w, Arguments arguments) {
+    INFO(str(f));
     const Array y = f(arguments);
     const Array g = Array::randn(y.dtype(), y.shape(), 99);
     Array* given = nullptr;
@@ -38,6 +56,7 @@ void check(const std::string& program, const std::string& w, Arguments arguments
     Arguments all = arguments;
     all.emplace_back("d" + f.program().at(f.program().result()).name, g);
     const Array found = f.grad(w)(all);
+    check_tangent(f, w, arguments, found, g);
     REQUIRE(found.dtype() == given->dtype());
     REQUIRE(found.shape() == given->shape());
     const bool is_real = !is_complex(given->dtype());
@@ -61,6 +80,30 @@ void check(const std::string& program, const std::string& w, Arguments arguments
         CHECK(std::abs(exact - C(re, im)) < 1e-7 * (1 + std::abs(exact)));
     }
     *given = values;
+}
+
+/// The same of its gradient and of its tangent, as functions of all that they take.
+void check_second_order(const Function& f, const std::string& w, Arguments arguments) {
+    const Array y = f(arguments);
+    Array of_w;
+    for (const auto& [name, array] : arguments)
+        if (name == w) of_w = array;
+    const std::string result = f.program().at(f.program().result()).name;
+    const Array cotangent = Array::randn(y.dtype(), y.shape(), 97);
+    const Array tangent = Array::randn(of_w.dtype(), of_w.shape(), 96);
+    for (const bool is_reverse : {true, false}) {
+        const Function first = is_reverse ? f.grad(w) : f.jvp({w});
+        Arguments all = arguments;
+        all.emplace_back("d" + (is_reverse ? result : w), is_reverse ? cotangent : tangent);
+        for (const auto& [name, array] : Arguments(all))
+            if (first.program().argument(name)) check(first, name, all);
+    }
+}
+
+void check(const std::string& program, const std::string& w, const Arguments& arguments) {
+    const Function f = compile(program, "", Device::cpu);
+    check(f, w, arguments);
+    check_second_order(f, w, arguments);
 }
 
 Array numbers(Shape shape, std::uint64_t seed) {
@@ -143,12 +186,21 @@ TEST_CASE("the gradient of a complex product has the conjugate factor") {
     CHECK(found.span<const C>()[0] == C(3, 1));
 }
 
-TEST_CASE("what complex arrays cannot do in gradients is an error") {
-    const Array x = numbers({3}, 1);
-    const Function f = compile("Y[i] := x[i]*x[i]", "", Device::cpu);
-    CHECK(error_text([&] {
-              (void)f.grad("x").grad("x")({{"x", x}, {"dY", x}, {"ddx", x}});
-          }).starts_with("gradient: derivatives of gradients of complex arrays are not supported"));
+TEST_CASE("a tangent of complex numbers is multiplied without conjugates") {
+    const Array x = Array::from({C(1, 2)}, {1});
+    const Array z = Array::from({C(3, -1)}, {1});
+    const Function f = compile("Y[i] := x[i]*z[i]", "", Device::cpu);
+    const Array found = f.jvp({"x"})({{"x", x}, {"z", z}, {"dx", x}});
+    CHECK(found.span<const C>()[0] == C(5, 5));
+}
+
+TEST_CASE("derivatives of gradients of complex numbers of any order") {
+    const Array x = Array::from({C(1, 2)}, {1});
+    const Function f = compile("Y[i] := x[i]^3", "", Device::cpu);
+    const Array one = Array::full(DType::c128, {1}, 1);
+    const Function third = f.jvp({"x"}).jvp({"x"}).jvp({"x"});
+    const Array found = third({{"x", x}, {"dx", one}, {"dx_", one}, {"dx__", one}});
+    CHECK(found.span<const C>()[0] == C(6, 0));
 }
 
 }  // namespace

@@ -1,0 +1,332 @@
+// codegen/residue_classes.cpp – sums over places that a stride leaves, class by class
+//
+// With t = s*q + rho, where t is an index of the target and rho a residue:
+//   a band  0 <= a*t + b*y + c < K,  a = ±1, b = sigma*s:  m := a*q + sigma*y is a new reduced
+//           index in place of y, and the banded term is s*m + a*rho + c;
+//   an equation  t == b*y + d*r + c:  r = (s/g)*m + r0 where g = gcd(s, d) divides rho - c, and y
+//           follows: sigma*(q - (d/g)*m + (rho - c - d*r0)/s). Without r only one class has points.
+// The solvable t are cosets of a lattice (Schrijver 1986, "Theory of Linear and Integer
+// Programming", section 4.1); CUTLASS and Composable Kernel cut strided gradients the same way.
+#include "codegen/residue_classes.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+
+#include "base/integer.h"
+#include "codegen/equation_maker.h"
+#include "codegen/latest_versions.h"
+#include "dsl/affine_form.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// More equations than this do not pay for their code.
+constexpr std::size_t most_classes = 64;
+
+/// What is known of one index of the target and of reduced ones.
+struct Block {
+    std::size_t dimension = 0;     ///< of the target: where t stands
+    IndexId free{};                ///< t
+    IndexId solved{};              ///< y, which disappears
+    std::optional<IndexId> other;  ///< r of an equation
+    std::int64_t sign = 1;         ///< a
+    std::int64_t step = 1;         ///< b
+    std::int64_t other_step = 0;   ///< d
+    std::int64_t low = 0;          ///< of the band a*t + b*y
+    std::int64_t high = 0;         ///< the same, inclusive; of an equation the constant c
+    std::vector<Expr> conditions;  ///< the conjuncts that say so
+
+    [[nodiscard]] std::int64_t classes() const { return std::abs(step); }
+};
+
+class ResidueClasses {
+  public:
+    ResidueClasses(BoundProgram program, double least_points)
+        : program_(std::move(program)), make_(program_), least_points_(least_points) {}
+
+    BoundProgram run() {
+        std::vector<BoundEquation> equations = std::move(program_.equations);
+        program_.equations.clear();
+        for (BoundEquation& equation : equations) {
+            latest_.rename(program_, equation);
+            if (!is_candidate(equation)) {
+                program_.equations.push_back(std::move(equation));
+                continue;
+            }
+            is_whole_ = true;
+            std::vector<BoundEquation> classes = split_all(equation);
+            if (classes.empty() || classes.size() > most_classes)
+                program_.equations.push_back(std::move(equation));
+            else
+                add_versions(std::move(classes));
+        }
+        return std::move(program_);
+    }
+
+  private:
+    [[nodiscard]] bool is_candidate(const BoundEquation& equation) const {
+        if (!equation.reduction || !equation.reduction->condition || !equation.is_injective)
+            return false;
+        // What a class without points gives is there already.
+        const Reducer reducer = equation.reduction->reducer;
+        const bool keeps = equation.op == Assign::define || equation.op == Assign::add;
+        if (reducer != Reducer::sum || !keeps) return false;
+        double points = 1;
+        for (const std::vector<IndexId>* list : {&equation.indices, &equation.reduction->indices})
+            for (const IndexId id : *list) points *= double(program_.at(id).extent());
+        return points >= std::max(least_points_, 1.0);
+    }
+
+    /// All classes of all blocks; nothing when there is no block.
+    std::vector<BoundEquation> split_all(const BoundEquation& equation) {
+        const std::optional<Block> block = find_block(equation);
+        if (!block) return {};
+        std::vector<BoundEquation> found;
+        for (BoundEquation& part : split(equation, *block)) {
+            std::vector<BoundEquation> further = split_all(part);
+            if (further.empty()) further.push_back(std::move(part));
+            for (BoundEquation& each : further) found.push_back(std::move(each));
+            if (found.size() > most_classes) break;
+        }
+        return found;
+    }
+
+    // Blocks.
+
+    [[nodiscard]] std::optional<Block> find_block(const BoundEquation& equation) const {
+        const std::vector<Expr> parts = conjuncts(equation.reduction->condition);
+        for (std::size_t d = 0; d < equation.at.size(); ++d) {
+            const auto* plain = std::get_if<IndexValue>(&equation.at[d]->term);
+            if (!plain) continue;
+            for (const IndexId y : equation.reduction->indices) {
+                Block block;
+                block.dimension = d;
+                block.free = plain->index;
+                block.solved = y;
+                if (is_band(block, parts) || is_equation(block, parts, equation)) return block;
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// A conjunct as `form >= 0`, or `form == 0`, in the variables `indices`; nothing for another.
+    struct Row {
+        affine::Form form;
+        bool is_equality = false;
+    };
+    static std::optional<Row> row(Expr conjunct, const std::vector<IndexId>& indices) {
+        Variables variables(indices);
+        affine::System system;
+        if (!add_condition(system, conjunct, variables).empty()) return std::nullopt;
+        if (variables.size() != indices.size()) return std::nullopt;
+        if (system.inequalities.size() + system.equalities.size() != 1) return std::nullopt;
+        if (system.inequalities.empty()) return Row{system.equalities[0], true};
+        return Row{system.inequalities[0], false};
+    }
+
+    /// Two conjuncts that bound one form of t and y from both sides.
+    bool is_band(Block& block, const std::vector<Expr>& parts) const {
+        for (const Expr lower : parts) {
+            const auto from = row(lower, {block.free, block.solved});
+            if (!from || from->is_equality || std::abs(from->form.at(0)) != 1) continue;
+            for (const Expr upper : parts) {
+                const auto to = row(upper, {block.free, block.solved});
+                if (!to || to->is_equality || to->form.at(0) != -from->form.at(0) ||
+                    to->form.at(1) != -from->form.at(1) || from->form.at(1) == 0)
+                    continue;
+                block.sign = from->form.at(0);
+                block.step = from->form.at(1);
+                block.low = -from->form.constant;
+                block.high = to->form.constant;
+                block.conditions = {lower, upper};
+                const std::int64_t values = block.high - block.low + 1;
+                const std::int64_t points =
+                    ceil_div(std::max<std::int64_t>(values, 0), block.classes());
+                if (points < program_.at(block.solved).extent()) return true;
+            }
+        }
+        return false;
+    }
+
+    bool is_equation(Block& block, const std::vector<Expr>& parts,
+                     const BoundEquation& equation) const {
+        std::vector<std::optional<IndexId>> others{std::nullopt};
+        for (const IndexId id : equation.reduction->indices)
+            if (id != block.solved) others.emplace_back(id);
+        for (const Expr part : parts) {
+            for (const std::optional<IndexId>& other : others) {
+                std::vector<IndexId> indices{block.free, block.solved};
+                if (other) indices.push_back(*other);
+                const auto found = row(part, indices);
+                if (!found || !found->is_equality || std::abs(found->form.at(0)) != 1) continue;
+                if (std::abs(found->form.at(1)) < 2) continue;
+                if (other && found->form.at(2) == 0) continue;
+                // a*t + … == 0 as t == b*y + d*r + c
+                const std::int64_t sign = -found->form.at(0);
+                block.other = other;
+                block.step = sign * found->form.at(1);
+                block.other_step = other ? sign * found->form.at(2) : 0;
+                block.low = block.high = sign * found->form.constant;
+                block.conditions = {part};
+                // Of two indices the longer one disappears.
+                if (other && program_.at(*other).extent() > program_.at(block.solved).extent() &&
+                    std::abs(block.other_step) >= 2)
+                    continue;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // Classes.
+
+    std::vector<BoundEquation> split(const BoundEquation& equation, const Block& block) {
+        std::vector<BoundEquation> classes;
+        for (std::int64_t residue = 0; residue < block.classes(); ++residue) {
+            std::optional<BoundEquation> part = block.conditions.size() == 2
+                                                    ? of_band(equation, block, residue)
+                                                    : of_equation(equation, block, residue);
+            if (part)
+                classes.push_back(std::move(*part));
+            else
+                is_whole_ = false;
+        }
+        return classes;
+    }
+
+    /// An index like `id` over another range, inclusive; nothing for an empty one.
+    std::optional<IndexId> index_like(IndexId id, std::int64_t low, std::int64_t high) {
+        if (low > high) return std::nullopt;
+        const std::string name = program_.at(id).name;
+        program_.indices.push_back({.name = name, .lower = low, .upper = high + 1});
+        return IndexId{static_cast<std::uint32_t>(program_.indices.size() - 1)};
+    }
+    /// The quotients q of a free index t = s*q + residue.
+    std::optional<IndexId> quotients(const Block& block, std::int64_t residue) {
+        const BoundIndex& t = program_.at(block.free);
+        const std::int64_t s = block.classes();
+        return index_like(block.free, ceil_div(t.lower - residue, s),
+                          floor_div(t.upper - 1 - residue, s));
+    }
+    /// `factor*id + constant`
+    Expr scaled(std::int64_t factor, IndexId id, std::int64_t constant) {
+        return make_.add(make_.times(make_.value(id), factor), make_.integer(constant));
+    }
+
+    std::optional<BoundEquation> of_band(const BoundEquation& equation, const Block& block,
+                                         std::int64_t residue) {
+        const std::int64_t s = block.classes();
+        const std::int64_t sigma = block.step < 0 ? -1 : 1;
+        const auto q = quotients(block, residue);
+        const auto m = index_like(block.solved, ceil_div(block.low - block.sign * residue, s),
+                                  floor_div(block.high - block.sign * residue, s));
+        if (!q || !m) return std::nullopt;
+        const Expr y = make_.add(make_.times(make_.value(*m), sigma),
+                                 make_.times(make_.value(*q), -sigma * block.sign));
+        return replaced(equation, block, {*q, residue}, y, m, std::nullopt);
+    }
+
+    std::optional<BoundEquation> of_equation(const BoundEquation& equation, const Block& block,
+                                             std::int64_t residue) {
+        const std::int64_t s = block.classes();
+        const std::int64_t sigma = block.step < 0 ? -1 : 1;
+        const std::int64_t d = block.other_step;
+        const std::int64_t rest = residue - block.low;
+        const std::int64_t g = std::gcd(s, d);  // s without r
+        if (rest % g != 0) return std::nullopt;
+        if (!block.other) return of_image(equation, block, residue, sigma * (rest / s));
+        std::int64_t first = 0;
+        while ((d * first - rest) % s != 0) ++first;
+        const BoundIndex& r = program_.at(*block.other);
+        const auto q = quotients(block, residue);
+        const auto m = index_like(*block.other, ceil_div(r.lower - first, s / g),
+                                  floor_div(r.upper - 1 - first, s / g));
+        if (!q || !m) return std::nullopt;
+        const Expr y = make_.add(make_.times(make_.value(*q), sigma),
+                                 scaled(-sigma * (d / g), *m, sigma * ((rest - d * first) / s)));
+        return replaced(equation, block, {*q, residue}, y, m, scaled(s / g, *m, first));
+    }
+
+    /// t == b*y + c: the class of c, where y is in its range.
+    std::optional<BoundEquation> of_image(const BoundEquation& equation, const Block& block,
+                                          std::int64_t residue, std::int64_t constant) {
+        if (equation.reduction->indices.size() < 2) return std::nullopt;
+        const auto q = quotients(block, residue);
+        if (!q) return std::nullopt;
+        const std::int64_t sigma = block.step < 0 ? -1 : 1;
+        return replaced(equation, block, {*q, residue}, scaled(sigma, *q, constant), std::nullopt,
+                        std::nullopt);
+    }
+
+    struct Class {
+        IndexId quotient;
+        std::int64_t residue;
+    };
+
+    /// The equation of a class, with `solved` for y, the reduced index `reduced` in its place, and
+    /// `other` for r.
+    BoundEquation replaced(const BoundEquation& equation, const Block& block, const Class& of,
+                           Expr solved, std::optional<IndexId> reduced, std::optional<Expr> other) {
+        const Expr t = scaled(block.classes(), of.quotient, of.residue);
+        EquationMaker::Numbers numbers{{std::uint32_t(block.free), t},
+                                       {std::uint32_t(block.solved), solved}};
+        if (other) numbers.emplace(std::uint32_t(*block.other), *other);
+        BoundEquation result = equation;
+        for (Expr& subscript : result.at) subscript = make_.with(subscript, numbers);
+        std::ranges::replace(result.indices, block.free, of.quotient);
+        result.value = make_.with(result.value, numbers);
+        Reduction& reduction = *result.reduction;
+        if (block.other) {
+            std::erase(reduction.indices, block.solved);
+            std::ranges::replace(reduction.indices, *block.other, *reduced);
+        } else if (reduced) {
+            std::ranges::replace(reduction.indices, block.solved, *reduced);
+        } else {
+            std::erase(reduction.indices, block.solved);
+        }
+        Expr condition = make_.is_value_of(block.solved, solved);
+        for (const Expr part : conjuncts(equation.reduction->condition))
+            if (std::ranges::find(block.conditions, part) == block.conditions.end())
+                condition = make_.both(condition, make_.with(part, numbers));
+        reduction.condition = condition;
+        return result;
+    }
+
+    /// The classes one after the other: each a version of the array. Elements of no class stay.
+    void add_versions(std::vector<BoundEquation> classes) {
+        const TensorId first = classes.front().target;
+        TensorId last = first;
+        const bool is_new = classes.front().op == Assign::define;
+        if (is_new) program_.tensors[position(first)].is_partial |= is_whole_;
+        for (BoundEquation& each : classes) {
+            if (&each != &classes.front()) {
+                BoundTensor version = program_.at(first);
+                version.previous = last;
+                program_.tensors.push_back(std::move(version));
+                last = TensorId{static_cast<std::uint32_t>(program_.tensors.size() - 1)};
+                each.target = last;
+                if (is_new) each.op = Assign::set;
+            }
+            program_.equations.push_back(std::move(each));
+        }
+        if (last != first) latest_.replace(first, last);
+    }
+
+    BoundProgram program_;
+    EquationMaker make_;
+    LatestVersions latest_;
+    double least_points_;
+    bool is_whole_ = true;  ///< every element is in a class
+};
+
+}  // namespace
+
+BoundProgram with_residue_classes(BoundProgram program, double least_points) {
+    return ResidueClasses(std::move(program), least_points).run();
+}
+
+}  // namespace ricci::codegen

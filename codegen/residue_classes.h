@@ -1,0 +1,24 @@
+// codegen/residue_classes.h – sums over places that a stride leaves, class by class
+#pragma once
+
+#include "dsl/bound.h"
+
+namespace ricci::codegen {
+
+/// The program with sums of few of many points, as the gradient of a strided read has them,
+///
+///     for t:  dA[t] := sum[y | 0 <= t - 2*y < 3](dO[y]*F[t-2*y])
+///
+/// written so that they run over those points alone: an equation for each residue class of t, in
+/// which every quotient is exact and the ranges stand still,
+///
+///     for q:  dA[2*q]   := sum[m in 0:2 | 0 <= q-m < size(dO)](dO[q-m]*F[2*m])
+///     for q:  dA[2*q+1] := sum[m in 0:1 | 0 <= q-m < size(dO)](dO[q-m]*F[2*m+1])
+///
+/// With a stride of 1 there is one class. Equations between two indices, `t == 2*y + 3*r`, are
+/// solved too. Reductions of fewer than `least_points` points stay as they are. The order in which
+/// a class reduces its points may differ from that of the equation.
+/// Makes new terms in the program's context.
+[[nodiscard]] BoundProgram with_residue_classes(BoundProgram program, double least_points);
+
+}  // namespace ricci::codegen

@@ -1,0 +1,246 @@
+// grad/derivation.cpp – what both modes of differentiation do to a program
+#include "grad/derivation.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "dsl/bound.h"
+#include "dsl/simplify.h"
+#include "dsl/subscript.h"
+#include "dsl/walk.h"
+#include "grad/pieces.h"
+#include "grad/versions.h"
+
+namespace ricci::grad {
+
+Derivation::Derivation(const Program& canonical)
+    : forward_(canonical),
+      extents_(canonical),
+      names_(canonical),
+      program_(with_lasting_versions(canonical, names_, extents_)),
+      context_(*program_.context) {}
+
+TensorId Derivation::find_argument(const std::string& name) const {
+    if (const std::optional<TensorId> id = forward_.argument(name)) {
+        require_no_integer(*id);
+        return *id;
+    }
+    std::vector<std::string> known;
+    for (const TensorId id : forward_.arguments) known.push_back(forward_.at(id).name);
+    const std::string suggestion = nearest(name, known);
+    throw Error({.kind = ErrorKind::name,
+                 .message = format("the program has no argument `{}`", name),
+                 .source = forward_.source,
+                 .labels = {},
+                 .hint = suggestion.empty() ? format("its arguments are `{}`", join(known, "`, `"))
+                                            : format("did you mean `{}`?", suggestion)});
+}
+
+/// What stands in subscripts and ranges is whole.
+void Derivation::require_no_integer(TensorId argument) const {
+    const auto is_argument = [&](TensorId id) { return id == argument; };
+    const auto stands_in = [&](Expr subscript) {
+        return std::ranges::any_of(integers_in_place(forward_, subscript), is_argument);
+    };
+    bool is_integer = std::ranges::any_of(structural_scalars(forward_), is_argument);
+    for (const Equation& equation : forward_.equations) {
+        is_integer |= std::ranges::any_of(equation.at, stands_in);
+        for (const Expr e : postorder({equation.value}))
+            if (const auto* access = std::get_if<Access>(&e->term))
+                is_integer |= std::ranges::any_of(access->at, stands_in);
+    }
+    if (!is_integer) return;
+    throw Error({.kind = ErrorKind::gradient,
+                 .message = format("the argument `{}` stands in a subscript or a range: it is an "
+                                   "integer, which has no gradient",
+                                   forward_.at(argument).name),
+                 .source = forward_.source,
+                 .labels = {},
+                 .hint = "ask for the gradient of a floating argument"});
+}
+
+TensorId Derivation::find_output(const std::string& name) const {
+    if (const std::optional<TensorId> output = forward_.output(name)) return *output;
+    std::vector<std::string> known;
+    for (const TensorId id : forward_.outputs) known.push_back(forward_.at(id).name);
+    throw Error({.kind = ErrorKind::name,
+                 .message = format("the program has no output `{}`", name),
+                 .source = forward_.source,
+                 .labels = {},
+                 .hint = format("its outputs are `{}`", join(known, "`, `"))});
+}
+
+TensorId Derivation::add_companion(TensorId of, const std::string& hint) {
+    const std::vector<Expr> shape = program_.at(of).shape;
+    const std::string name = names_.unique("d" + forward_.at(of).name);
+    const TensorId id = program_.add(Tensor{.name = name,
+                                            .rank = static_cast<int>(shape.size()),
+                                            .role = Role::argument,
+                                            .shape = shape,
+                                            .dtype_of = of});
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        const Expr size = context_.size(id, static_cast<int>(d));
+        const Diagnosis otherwise{
+            .kind = ErrorKind::shape,
+            .message = format("`{}` has the extent {{a}} in dimension {}, `{}` has {{b}}", name, d,
+                              forward_.at(of).name),
+            .source = nullptr,
+            .labels = {},
+            .hint = hint};
+        // Said of each size that equals the extent: a derivative may have but one of the arguments.
+        for (const Expr extent : extents_.all_equal(shape[d])) {
+            program_.requirements.push_back({.kind = Requirement::Kind::equal,
+                                             .a = size,
+                                             .b = extent,
+                                             .indices = {},
+                                             .condition = Expr(),
+                                             .otherwise = otherwise});
+        }
+        extents_.equate(shape[d], size);
+        extents_.write_as(shape[d], size);
+    }
+    program_.arguments.push_back(id);
+    return id;
+}
+
+std::vector<Share> Derivation::shares(const Equation& equation) const {
+    const bool is_update = std::ranges::any_of(forward_.equations, [&](const Equation& each) {
+        return each.target == equation.target && each.previous.has_value();
+    });
+    return shares_of_choice(context_, equation.value, is_update ? ties_ : Ties::first);
+}
+
+Gathered Derivation::where_not_written(const Equation& equation, TensorId d) {
+    const Relation writes{.array = equation.target,
+                          .indices = equation.indices,
+                          .reduced = 0,
+                          .condition = Expr(),
+                          .at = equation.at,
+                          .d = {.guard = Expr(), .value = context_.integer(1)}};
+    std::vector<Part> hits;
+    for (const Relation& piece : without_modifiers(program_, extents_, writes))
+        hits.emplace_back(gather(program_, names_, extents_, piece));
+    const std::vector<IndexId> indices = indices_of(equation.target, hits);
+    const TensorId written = define_temporary(names_.temporary(), sum_of(equation.target, hits));
+    const Expr is_kept =
+        context_.apply(Op::eq, {context_.access(written, values_of(indices)), context_.integer(0)});
+    return {.indices = indices,
+            .value = to_expr(context_,
+                             {.guard = is_kept, .value = context_.access(d, values_of(indices))})};
+}
+
+void Derivation::add_parts(std::vector<Part>& parts, const Relation& relation) {
+    for (const Relation& piece : without_modifiers(program_, extents_, relation))
+        parts.push_back(as_part(gather(program_, names_, extents_, piece)));
+}
+
+Part Derivation::as_part(Gathered gathered) const {
+    const auto* access = std::get_if<Access>(&gathered.value->term);
+    if (access == nullptr || access->at != values_of(gathered.indices)) return gathered;
+    const std::vector<Expr>& shape = program_.at(access->tensor).shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        if (!extents_.are_equal(program_.at(gathered.indices[d]).upper, shape[d])) return gathered;
+    }
+    return access->tensor;
+}
+
+Gathered Derivation::sum_of(TensorId tensor, const std::vector<Part>& parts) {
+    if (parts.size() == 1) {
+        if (const auto* only = std::get_if<Gathered>(&parts.front())) return *only;
+    }
+    Gathered sum{.indices = indices_of(tensor, parts), .value = Expr()};
+    std::vector<Expr> terms;
+    for (const Part& part : parts) terms.push_back(read_at(part, sum.indices));
+    if (terms.size() > 1) {
+        sum.value = context_.apply(Op::add, std::move(terms));
+    } else {
+        sum.value = terms.empty() ? context_.integer(0) : terms.front();
+    }
+    sum.value = simplify(program_, sum.value, {.is_derivative = true});
+    return sum;
+}
+
+/// The part at the given indices; a reduction is held by a temporary.
+Expr Derivation::read_at(const Part& part, const std::vector<IndexId>& indices) {
+    if (const auto* whole = std::get_if<TensorId>(&part)) {
+        return context_.access(*whole, values_of(indices));
+    }
+    const auto& gathered = std::get<Gathered>(part);
+    if (std::holds_alternative<Reduce>(gathered.value->term)) {
+        const TensorId held = define_temporary(names_.temporary(), gathered);
+        return context_.access(held, values_of(indices));
+    }
+    std::unordered_map<std::uint32_t, Expr> renaming;
+    for (std::size_t n = 0; n < indices.size(); ++n) {
+        renaming.emplace(static_cast<std::uint32_t>(gathered.indices[n]),
+                         context_.index(indices[n]));
+    }
+    return substitute_indices(context_, gathered.value, renaming);
+}
+
+std::vector<IndexId> Derivation::indices_of(TensorId tensor, const std::vector<Part>& parts) {
+    const Gathered* named = nullptr;
+    for (const Part& part : parts) {
+        if (named == nullptr) named = std::get_if<Gathered>(&part);
+    }
+    std::vector<IndexId> indices;
+    const std::vector<Expr> shape = program_.at(tensor).shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        indices.push_back(program_.add(
+            Index{.name = named != nullptr ? program_.at(named->indices[d]).name : names_.index(d),
+                  .lower = context_.integer(0),
+                  .upper = extents_.preferred(shape[d]),
+                  .is_explicit = false}));
+    }
+    return indices;
+}
+
+TensorId Derivation::define(Tensor tensor, const Gathered& what) {
+    tensor.rank = static_cast<int>(what.indices.size());
+    for (const IndexId index : what.indices) tensor.shape.push_back(program_.at(index).upper);
+    const TensorId id = program_.add(std::move(tensor));
+    program_.equations.push_back({.target = id,
+                                  .at = values_of(what.indices),
+                                  .op = Assign::define,
+                                  .previous = std::nullopt,
+                                  .indices = what.indices,
+                                  .value = what.value,
+                                  .span = {}});
+    return id;
+}
+
+TensorId Derivation::define_temporary(std::string name, const Gathered& what) {
+    return define({.name = std::move(name),
+                   .rank = 0,
+                   .role = Role::temporary,
+                   .shape = {},
+                   .dtype_of = std::nullopt},
+                  what);
+}
+
+TensorId Derivation::update_argument(TensorId argument, Gathered what) {
+    const Expr here = context_.access(argument, values_of(what.indices));
+    const bool reads_elsewhere = contains(what.value, [&](Expr e) {
+        const auto* access = std::get_if<Access>(&e->term);
+        return access != nullptr && access->tensor == argument && e != here;
+    });
+    if (reads_elsewhere || std::holds_alternative<Reduce>(what.value->term)) {
+        const TensorId held = define_temporary(names_.temporary(), what);
+        what.indices = indices_of(held, {what});
+        what.value = context_.access(held, values_of(what.indices));
+    }
+    Tensor tensor = program_.at(argument);
+    tensor.role = Role::target;
+    tensor.dtype_of = argument;
+    const TensorId id = program_.add(std::move(tensor));
+    program_.equations.push_back({.target = id,
+                                  .at = values_of(what.indices),
+                                  .op = Assign::set,
+                                  .previous = argument,
+                                  .indices = what.indices,
+                                  .value = what.value,
+                                  .span = {}});
+    return id;
+}
+
+}  // namespace ricci::grad

@@ -1,0 +1,82 @@
+// tests/codegen/residue_classes_test.cpp – strided sums as sums over neighbours
+#include "codegen/residue_classes.h"
+
+#include <doctest/doctest.h>
+
+#include "dsl/canonical.h"
+#include "grad/gradient.h"
+
+namespace ricci::tests {
+namespace {
+
+BoundProgram bound(const Program& program,
+                   const std::vector<std::pair<std::string, Shape>>& given) {
+    Signature signature;
+    for (const auto& [name, shape] : given) signature[name].shape = shape;
+    return ricci::bind(canonicalise(program), signature);
+}
+
+std::string by_class(const BoundProgram& program) {
+    const std::string all = str(codegen::with_residue_classes(program, 0));
+    const std::size_t begin = all.find("\nfor ") + 1;
+    return all.substr(begin, all.find("outputs ") - begin);
+}
+
+/// That of A, with the extents of A, F and dO.
+std::string gradient_by_class(const std::string& text, std::int64_t a, std::int64_t f,
+                              std::int64_t o) {
+    return by_class(
+        bound(grad::gradient(parse_program(text), "A"), {{"A", {a}}, {"F", {f}}, {"dO", {o}}}));
+}
+
+TEST_CASE("the gradient of a strided convolution is one equation for each residue") {
+    CHECK(gradient_by_class("O[y] := A[2*y+r]*F[r]", 20, 3, 9) ==
+          "for t.4 in 0:10:\n"
+          "  dA.4[2*t.4] := f32 sum[y.5 in 0:2 | -1*y.5+t.4 >= 0 && -1*y.5+t.4 < "
+          "9](dO.3[-1*y.5+t.4]*F.1[2*t.4-2*(-1*y.5+t.4)])\n"
+          "for t.6 in 0:10:\n"
+          "  dA.5[2*t.6+1] = f32 sum[y.7 in 0:1 | -1*y.7+t.6 >= 0 && -1*y.7+t.6 < "
+          "9](dO.3[-1*y.7+t.6]*F.1[2*t.6+1-2*(-1*y.7+t.6)])\n");
+}
+
+TEST_CASE("a band without stride is one sum over its width") {
+    CHECK(gradient_by_class("O[y] := A[y+r]*F[r]", 20, 3, 18) ==
+          "for t.2 in 0:20:\n"
+          "  dA.4[t.2] := f32 sum[r.3 in 0:3 | t.2-r.3 >= 0 && t.2-r.3 < "
+          "18](dO.3[t.2-r.3]*F.1[r.3])\n");
+}
+
+TEST_CASE("strides and dilations without a common factor are solved") {
+    CHECK(gradient_by_class("O[y] := A[2*y+3*r]*F[r]", 24, 3, 9) ==
+          "for t.5 in 0:12:\n"
+          "  dA.4[2*t.5] := f32 sum[r.6 in 0:2 | t.5-3*r.6 >= 0 && t.5-3*r.6 < "
+          "9](dO.3[t.5-3*r.6]*F.1[2*r.6])\n"
+          "for t.7 in 0:12:\n"
+          "  dA.5[2*t.7+1] = f32 sum[r.8 in 0:1 | t.7-3*r.8-1 >= 0 && t.7-3*r.8-1 < "
+          "9](dO.3[t.7-3*r.8-1]*F.1[2*r.8+1])\n");
+}
+
+TEST_CASE("residues that a common factor leaves out have no equation") {
+    CHECK(gradient_by_class("O[y] := A[4*y+6*r+1]*F[r]", 40, 3, 7) ==
+          "for t.5 in 0:10:\n"
+          "  dA.4[4*t.5+1] := f32 sum[r.6 in 0:2 | t.5-3*r.6 >= 0 && t.5-3*r.6 < "
+          "7](dO.3[t.5-3*r.6]*F.1[2*r.6])\n"
+          "for t.7 in 0:10:\n"
+          "  dA.5[4*t.7+3] = f32 sum[r.8 in 0:1 | t.7-3*r.8-1 >= 0 && t.7-3*r.8-1 < "
+          "7](dO.3[t.7-3*r.8-1]*F.1[2*r.8+1])\n");
+}
+
+TEST_CASE("small reductions and those of other kinds stay as they are") {
+    const Program forward = parse_program("O[y] := A[2*y+r]*F[r]");
+    const BoundProgram program =
+        bound(grad::gradient(forward, "A"), {{"A", {20}}, {"F", {3}}, {"dO", {9}}});
+    CHECK(str(codegen::with_residue_classes(program, 181)) == str(program));
+    const BoundProgram largest =
+        bound(parse_program("M[t] := max[y in 0:9 | t-2*y >= 0 && t-2*y < 3](O[y]) "
+                            "where t in 0:20"),
+              {{"O", {9}}});
+    CHECK(str(codegen::with_residue_classes(largest, 0)) == str(largest));
+}
+
+}  // namespace
+}  // namespace ricci::tests
