@@ -104,10 +104,13 @@ TensorId Derivation::add_companion(TensorId of, const std::string& hint) {
 }
 
 std::vector<Share> Derivation::shares(const Equation& equation) const {
-    const bool is_update = std::ranges::any_of(forward_.equations, [&](const Equation& each) {
-        return each.target == equation.target && each.previous.has_value();
-    });
-    return shares_of_choice(context_, equation.value, is_update ? ties_ : Ties::first);
+    const auto is_update = [&] {
+        return std::ranges::any_of(forward_.equations, [&](const Equation& each) {
+            return each.target == equation.target && each.previous.has_value();
+        });
+    };
+    const bool may_share = ties_ != Ties::first && is_update();
+    return shares_of_choice(context_, equation.value, may_share ? ties_ : Ties::first);
 }
 
 Gathered Derivation::where_not_written(const Equation& equation, TensorId d) {
