@@ -66,7 +66,8 @@ class Shifts {
 
     void visit(const Equation& equation) {
         terms_.clear();
-        Degrees degrees = of_value(equation.value);
+        const bool is_candidate = candidates_.contains(equation.target);
+        Degrees degrees = is_candidate ? of_candidate(equation) : of_value(equation.value);
         Known known;
         bool names_elements = equation.op == Assign::define;
         for (const Expr at : equation.at) {
@@ -77,21 +78,41 @@ class Shifts {
             drop(of_term(at));
         }
         if (equation.previous) {
-            candidates_.erase(*equation.previous);
+            drop_candidate(*equation.previous);
             drop(tensors_[*equation.previous].degrees);
         }
         if (!names_elements) {
-            candidates_.erase(equation.target);
+            if (is_candidate) drop_candidate(equation.target);
             degrees = dropped(degrees);
         }
         known.degrees = std::move(degrees);
         tensors_.insert_or_assign(equation.target, std::move(known));
     }
 
+    /// A candidate counts as a number of its own: what it is the maximum of matters only where it
+    /// turns out not to be neutral.
+    Degrees of_candidate(const Equation& equation) {
+        const auto& reduce = std::get<Reduce>(equation.value->term);
+        if (reduce.condition) (void)of_term(reduce.condition);
+        behind_[equation.target] = of_term(reduce.body);
+        return {};
+    }
+
     /// What is shifted with the term can no longer be neutral.
     void drop(const Degrees& degrees) {
+        std::vector<TensorId> left;
         for (const auto& [id, read] : degrees.of)
-            candidates_.erase(std::get<Access>(read.first->term).tensor);
+            left.push_back(std::get<Access>(read.first->term).tensor);
+        while (!left.empty()) {
+            const TensorId tensor = left.back();
+            left.pop_back();
+            if (candidates_.erase(tensor) == 0) continue;
+            for (const auto& [id, read] : behind_[tensor].of)
+                left.push_back(std::get<Access>(read.first->term).tensor);
+        }
+    }
+    void drop_candidate(TensorId tensor) {
+        if (candidates_.erase(tensor) != 0) drop(behind_[tensor]);
     }
     Degrees dropped(const Degrees& degrees) {
         drop(degrees);
@@ -103,7 +124,9 @@ class Shifts {
         if (!reduce) return of_term(value);
         if (reduce->condition) (void)of_term(reduce->condition);
         Degrees body = of_term(reduce->body);
-        if (body.is_fixed()) return body;
+        const bool is_place =
+            reduce->reducer == Reducer::argmax || reduce->reducer == Reducer::argmin;
+        if (body.is_fixed() || is_place) return {};
         const auto is_reduced = [&](const auto& entry) {
             const std::vector<IndexId> indices = free_indices(entry.second.first);
             return std::ranges::any_of(reduce->indices, [&](IndexId id) {
@@ -111,20 +134,10 @@ class Shifts {
             });
         };
         if (std::ranges::any_of(body.of, is_reduced)) return dropped(body);
-        switch (reduce->reducer) {
-            case Reducer::max:
-            case Reducer::min:       return body;
-            case Reducer::argmax:
-            case Reducer::argmin:    return {};
-            case Reducer::sum:       return body.kind == Degrees::Kind::factor ? body : dropped(body);
-            case Reducer::prod:
-            case Reducer::mean:
-            case Reducer::any:
-            case Reducer::all:
-            case Reducer::count:
-            case Reducer::logsumexp:
-            case Reducer::norm:      break;
-        }
+        const bool is_extreme = reduce->reducer == Reducer::max || reduce->reducer == Reducer::min;
+        const bool is_sum_of_factors =
+            reduce->reducer == Reducer::sum && body.kind == Degrees::Kind::factor;
+        if (is_extreme || is_sum_of_factors) return body;
         return dropped(body);
     }
 
@@ -158,9 +171,6 @@ class Shifts {
             }
         }
         if (!candidates_.contains(access.tensor)) return result;
-        // What shifts a maximum shifts it as a sum.
-        if (result.kind != Degrees::Kind::sum && !result.is_fixed()) result = dropped(result);
-        result.kind = Degrees::Kind::sum;
         result.of.try_emplace(e->id, e, 1);
         return result;
     }
@@ -231,7 +241,8 @@ class Shifts {
     Context& context_;
     std::set<TensorId> candidates_;
     std::map<TensorId, Known> tensors_;
-    ExprMap<Degrees> terms_;  ///< of the equation at hand
+    std::map<TensorId, Degrees> behind_;  ///< what a candidate is the maximum of
+    ExprMap<Degrees> terms_;              ///< of the equation at hand
 };
 
 }  // namespace
