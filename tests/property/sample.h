@@ -20,6 +20,10 @@ void for_each_program(std::size_t count,
                       const std::function<void(const RandomProgram&, const Program&)>& check,
                       const RandomForms& forms = {});
 
+/// How many points the program's equations go through: of some millions, the reference takes
+/// seconds, for what is gathered it looks everywhere.
+[[nodiscard]] double points(const BoundProgram& program);
+
 /// A derivative of a random program by one argument, with what it is called on.
 struct RandomDerivative {
     std::string argument;
