@@ -12,8 +12,10 @@
 #include "dsl/lower_access.h"
 #include "dsl/neutral.h"
 #include "dsl/prove.h"
+#include "dsl/ranks.h"
 #include "dsl/requirement.h"
 #include "dsl/safe_condition.h"
+#include "dsl/shown_place.h"
 #include "dsl/subscript.h"
 #include "dsl/typing.h"
 #include "dsl/walk.h"
@@ -268,7 +270,7 @@ class Binder {
 
     void bind_target(const Equation& equation, Typing::Typed value, BoundEquation& result) {
         const Tensor& tensor = program_.at(equation.target);
-        if (result.reduction) reduce(value, result);
+        if (result.reduction) reduce(value, equation, result);
         BoundTensor& bound = bound_.tensors[position(equation.target)];
         bound.name = tensor.name;
         bound.role = tensor.role;
@@ -291,7 +293,7 @@ class Binder {
             bound.dtype = value.type;
         }
         if (is_complex(bound.dtype) && (equation.op == Assign::max || equation.op == Assign::min))
-            refuse_order(equation.op == Assign::max ? "max=" : "min=");
+            refuse_order(equation.op == Assign::max ? "max=" : "min=", equation.span);
         if (!result.reduction)
             result.value = typing_.stored(value, bound.dtype, equation.op == Assign::add);
     }
@@ -310,19 +312,21 @@ class Binder {
                          .message = format("the argument `{}` has type {}, which has no gradient",
                                            of.name, ricci::name(of.dtype)),
                          .source = program_.source,
-                         .labels = {},
+                         .labels = program_.place(*tensor.dtype_of),
                          .hint = "convert it to f32 or f64"});
         return of.dtype;
     }
 
     /// Makes the value that of a reduction.
-    void reduce(Typing::Typed& value, BoundEquation& result) {
+    void reduce(Typing::Typed& value, const Equation& equation, BoundEquation& result) {
         Reduction& reduction = *result.reduction;
         const bool by_place =
             reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
         const bool orders =
             by_place || reduction.reducer == Reducer::max || reduction.reducer == Reducer::min;
-        if (orders && is_complex(value.type)) refuse_order(name(reduction.reducer));
+        if (orders && is_complex(value.type))
+            refuse_order(name(reduction.reducer),
+                         shown_place(program_, equation.span, equation.value));
         const DType type = result_type(reduction.reducer, value.type);
         reduction.accumulator = computed_in(by_place ? value.type : type, Integers::promoted);
         result.value = typing_.convert(value.term, reduction.accumulator);
@@ -330,11 +334,11 @@ class Binder {
         value.is_weak = value.is_weak && !by_place;
     }
 
-    [[noreturn]] void refuse_order(std::string_view what) const {
+    [[noreturn]] void refuse_order(std::string_view what, Span place) const {
         throw Error({.kind = ErrorKind::type,
                      .message = format("`{}` orders complex numbers", what),
                      .source = program_.source,
-                     .labels = {{typing_.place(), ""}},
+                     .labels = {{place, ""}},
                      .hint = "compare their parts: `real(…)`, `abs(…)`"});
     }
 
@@ -499,12 +503,15 @@ void check_rank(const Program& program, TensorId id, const ArgumentSpec& spec) {
     const std::size_t wanted =
         tensor.rank < 0 ? tensor.shape.size() : static_cast<std::size_t>(tensor.rank);
     fail(program, ErrorKind::shape,
-         format("`{}` {} has {}, its subscripts are {}", tensor.name, str(spec.shape),
-                plural(given, "dimension"), wanted),
+         tensor.rank < 0 ? format("`{}` {} has {}, and no dimension {}", tensor.name,
+                                  str(spec.shape), plural(given, "dimension"), wanted - 1)
+                         : format("`{}` {} has {}, its subscripts are {}", tensor.name,
+                                  str(spec.shape), plural(given, "dimension"), wanted),
          given == 0 ? format("give an array for `{0}`: of the command line, `{0}=30` is a number, "
                              "`{0}=30:f32` an array",
                              tensor.name)
-                    : "give as many subscripts as the array has dimensions",
+         : tensor.rank < 0 ? dimensions_hint(tensor.name, given)
+                           : "give as many subscripts as the array has dimensions",
          place);
 }
 

@@ -5,6 +5,7 @@
 #include "base/shape.h"
 #include "base/text.h"
 #include "dsl/convert.h"
+#include "dsl/ranks.h"
 #include "dsl/scalar_function.h"
 
 namespace ricci {
@@ -29,7 +30,11 @@ Expr Converter::size(const ast::Call& c, Span span) {
     std::int64_t d = asked;
     if (tensor.rank < 0) {
         // Only measured so far: any rank that has the dimension will do.
-        if (d < 0 || d >= static_cast<std::int64_t>(max_rank))
+        if (d >= static_cast<std::int64_t>(max_rank))
+            fail(ErrorKind::limit,
+                 format("dimension {} of `{}`; an array has at most {}", d, array->name, max_rank),
+                 span, format("count from 0: `size({}, 0)` is the first", array->name));
+        if (d < 0)
             fail(ErrorKind::shape, format("the rank of `{}` is not known here", array->name), span,
                  "count the dimension from 0");
         while (std::ssize(tensor.shape) <= d)
@@ -38,10 +43,7 @@ Expr Converter::size(const ast::Call& c, Span span) {
     }
     if (d < 0) d += tensor.rank;
     if (d < 0 || d >= tensor.rank)
-        fail(ErrorKind::shape,
-             format("`{}` has {}, and no dimension {}", array->name,
-                    plural(static_cast<std::size_t>(tensor.rank), "dimension"), asked),
-             span, format("count from 0: `size({}, 0)` is the first", array->name));
+        throw Error(no_dimension(program_.source, span, array->name, tensor.rank, asked));
     return tensor.shape[std::size_t(d)];
 }
 
@@ -129,8 +131,7 @@ void Converter::unknown_function(const ast::Call& c) const {
     std::vector<std::string> names;
     for (const OpInfo& row : all_ops())
         if (row.is_function) names.emplace_back(row.name);
-    for (const ScalarFunction* function : registered_functions())
-        names.push_back(function->name);
+    for (const ScalarFunction* function : registered_functions()) names.push_back(function->name);
     const std::string near = nearest(c.name, names);
     const std::size_t begin = c.args.empty() ? 0 : c.args.front().value->span.begin;
     const std::size_t end = c.args.empty() ? 0 : c.args.back().value->span.end;

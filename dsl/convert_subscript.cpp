@@ -140,9 +140,11 @@ void Converter::check_subscript_node(Expr e, bool is_gathered, Span span) const 
                  "`i64(x)` converts");
     } else if (!parts(e).empty() || is_test(e)) {
         const bool divides = is_apply(e, Op::floordiv) || is_apply(e, Op::mod);
-        if (divides && is_literal(parts(e)[1], 0))
-            fail(ErrorKind::range, "a subscript is divided by 0", span,
-                 "divide by a positive number");
+        const bool is_wrong = divides && (is_literal(parts(e)[1], 0) || is_negative(parts(e)[1]));
+        if (is_wrong)
+            fail(ErrorKind::range,
+                 format("a subscript is divided by {}", brief(program_, parts(e)[1])), span,
+                 format("divide by 1 or more, as in `i{}2`", is_apply(e, Op::mod) ? "%" : "//"));
         if (!is_affine_operation(e))
             fail(ErrorKind::syntax, "a subscript is an affine term, with `//` and `%` by constants",
                  span, "use sums of integer multiples of indices, literals, sizes and scalars");

@@ -453,9 +453,24 @@ class Inference {
                       program_.at(entry.form.terms.front().index).name);
     }
 
+    /// The new array with `+_` behind every index that does not start at 0.
+    [[nodiscard]] std::string shifted_target(const std::vector<Expr>& at) const {
+        std::vector<std::string> slots;
+        for (std::size_t d = 0; d < at.size(); ++d) {
+            const auto* value = std::get_if<IndexValue>(&at[d]->term);
+            const bool is_shifted = scope_.is_shifted.at(d) ||
+                                    (value && !is_literal(program_.at(value->index).lower, 0));
+            slots.push_back(!value       ? "_"
+                            : is_shifted ? program_.at(value->index).name + "+_"
+                                         : program_.at(value->index).name);
+        }
+        return format("{}[{}]", program_.at(equation_.target).name, join(slots, ","));
+    }
+
     /// The shape of a new array; indices start at 0 or are shifted to.
     void make_shape() {
         Tensor& tensor = program_.tensors[position(equation_.target)];
+        const std::vector<Expr> written = equation_.at;
         for (std::size_t d = 0; d < equation_.at.size(); ++d) {
             const auto* value = std::get_if<IndexValue>(&equation_.at[d]->term);
             if (!value) {
@@ -476,14 +491,14 @@ class Inference {
                  .b = context_.integer(0),
                  .indices = {},
                  .condition = Expr(),
-                 .otherwise = {.kind = ErrorKind::range,
-                               .message = format("the index `{}` of a new array starts at {{a}}, "
-                                                 "not at 0",
-                                                 entry.name),
-                               .source = program_.source,
-                               .labels = {{scope_.target_spans.at.at(d), ""}},
-                               .hint = format("write `{}[{}+_]` to shift it to 0", tensor.name,
-                                              entry.name)}});
+                 .otherwise = {
+                     .kind = ErrorKind::range,
+                     .message = format("the index `{}` of a new array starts at {{a}}, "
+                                       "not at 0",
+                                       entry.name),
+                     .source = program_.source,
+                     .labels = {{scope_.target_spans.at.at(d), ""}},
+                     .hint = format("write `{}` to shift it to 0", shifted_target(written))}});
         }
     }
 

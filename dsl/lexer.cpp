@@ -208,8 +208,25 @@ class Lexer {
         while (is_name_part(peek(all))) ++all;
         const auto value = rest().substr(0, bytes);
         const auto name = rest().substr(bytes, all - bytes);
-        fail(format("the number `{}` runs into `{}`", value, name), span(all),
-             format("write `{} * {}` for a product", value, name));
+        fail(
+            format("the number `{}` runs into `{}`", value, name), span(all),
+            in_decimal(value, name).value_or(format("write `{} * {}` for a product", value, name)));
+    }
+
+    /// The hint for a number of another base, as in C: `0x1f`, `0b11`, `0o17`.
+    static std::optional<std::string> in_decimal(std::string_view value, std::string_view name) {
+        const char letter = name.front();
+        const int base = letter == 'x' || letter == 'X'   ? 16
+                         : letter == 'b' || letter == 'B' ? 2
+                         : letter == 'o' || letter == 'O' ? 8
+                                                          : 0;
+        if (value != "0" || base == 0) return std::nullopt;
+        const std::string_view digits = name.substr(1);
+        const char* const end = digits.data() + digits.size();
+        std::int64_t number = 0;
+        const auto read = std::from_chars(digits.data(), end, number, base);
+        if (read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+        return format("numbers are decimal: write `{}`", number);
     }
 
     void symbol() {

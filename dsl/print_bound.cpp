@@ -4,6 +4,7 @@
 #include "base/match.h"
 #include "base/text.h"
 #include "dsl/bound.h"
+#include "dsl/print_names.h"
 #include "dsl/print_term.h"
 #include "dsl/walk.h"
 
@@ -33,6 +34,7 @@ class BoundPrinter {
             names_.add(Index{.name = format("{}.{}", program.indices[n].name, n),
                              .lower = Expr(),
                              .upper = Expr()});
+        tensor_names_ = tensor_names(names_);
     }
 
     std::string text() {
@@ -82,7 +84,11 @@ class BoundPrinter {
             for (Expr operand : operands(e)) size = std::min(size + sizes.at(operand), most + 1);
             sizes.emplace(e, size);
         }
-        if (sizes.at(root) <= most) return str(names_, root);
+        if (sizes.at(root) <= most) {
+            PrintNames names{.tensors = tensor_names_};
+            name_indices(names, names_, free_indices(root), {root});
+            return TermPrinter(names_, names).print(root);
+        }
         ExprMap<std::size_t> numbers;
         std::string text;
         for (Expr e : nodes) {
@@ -117,6 +123,7 @@ class BoundPrinter {
 
     const BoundProgram& program_;
     Program names_;
+    std::shared_ptr<const TensorNames> tensor_names_;  ///< of `names_`
 };
 
 }  // namespace

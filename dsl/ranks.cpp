@@ -257,8 +257,8 @@ class RankSolver {
 /// Writes the runs of one statement out.
 class Writer {
   public:
-    Writer(const Ranks& ranks, int run, std::vector<std::string> names)
-        : ranks_(ranks), names_(std::move(names)) {
+    Writer(SourcePtr source, const Ranks& ranks, int run, std::vector<std::string> names)
+        : source_(std::move(source)), ranks_(ranks), names_(std::move(names)) {
         names_.resize(std::size_t(run));
     }
 
@@ -361,6 +361,9 @@ class Writer {
     ExprPtr from_the_front(const ast::Expr& size, const Measure& measure) {
         const auto known = ranks_.find(measure.name);
         const bool is_there = known != ranks_.end() && known->second + measure.dimension >= 0;
+        if (known != ranks_.end() && !is_there)
+            throw Error(
+                no_dimension(source_, size.span, measure.name, known->second, measure.dimension));
         if (!is_there) return std::make_shared<ast::Expr>(size);  // an error, found by `check`
         ast::Expr copy = size;
         auto& call = std::get<ast::Call>(copy.node);
@@ -370,6 +373,7 @@ class Writer {
         return std::make_shared<ast::Expr>(std::move(copy));
     }
 
+    SourcePtr source_;
     const Ranks& ranks_;
     std::vector<std::string> names_;
     std::unordered_map<const ast::Expr*, ExprPtr> done_;
@@ -410,6 +414,24 @@ std::vector<std::string> new_names(const ast::Program& tree) {
 
 }  // namespace
 
+std::string dimensions_hint(std::string_view array, std::size_t rank) {
+    if (rank < 2) return format("its dimension is `size({}, 0)`", array);
+    return format(
+        "its dimensions are `size({0}, 0)` to `size({0}, {1})`, or `size({0}, -1)` for "
+        "the last",
+        array, rank - 1);
+}
+
+Diagnosis no_dimension(const SourcePtr& source, Span place, std::string_view array, int rank,
+                       std::int64_t asked) {
+    return {.kind = ErrorKind::shape,
+            .message = format("`{}` has {}, and no dimension {}", array,
+                              plural(std::size_t(rank), "dimension"), asked),
+            .source = source,
+            .labels = {{place, ""}},
+            .hint = dimensions_hint(array, std::size_t(rank))};
+}
+
 bool depends_on_ranks(const ast::Program& tree) {
     const Facts facts = facts_of(tree);
     std::set<std::string> subscripted;
@@ -443,7 +465,7 @@ ast::Program write_out_runs(const ast::Program& tree, const Ranks& ranks) {
                                            run, max_rank),
                          .source = tree.source,
                          .labels = {{statement->target.span, ""}}});
-        result.items.emplace_back(Writer(solver.ranks(), run, names)(*statement));
+        result.items.emplace_back(Writer(tree.source, solver.ranks(), run, names)(*statement));
     }
     return result;
 }

@@ -15,4 +15,10 @@ namespace ricci {
 /// for one dimension. Throws: `shape` where ranks contradict each other, `syntax`.
 [[nodiscard]] ast::Program write_out_runs(const ast::Program& tree, const Ranks& ranks);
 
+/// The error for `size(A, d)` of an array that has no such dimension.
+[[nodiscard]] Diagnosis no_dimension(const SourcePtr& source, Span place, std::string_view array,
+                                     int rank, std::int64_t asked);
+/// Its hint: which dimensions there are.
+[[nodiscard]] std::string dimensions_hint(std::string_view array, std::size_t rank);
+
 }  // namespace ricci

@@ -6,6 +6,7 @@
 #include "base/match.h"
 #include "base/text.h"
 #include "dsl/complex_form.h"
+#include "dsl/shown_place.h"
 #include "dsl/typed_literal.h"
 
 namespace ricci {
@@ -65,11 +66,13 @@ DType result_type(Reducer reducer, DType type) noexcept {
 Typing::Typing(const Program& program, const std::vector<BoundTensor>& tensors)
     : program_(program), tensors_(tensors), context_(*program.context) {}
 
-void Typing::fail(std::string message, std::string hint) const {
+std::string Typing::shown(Expr e) const { return brief(program_, in_users_terms(program_, e)); }
+
+void Typing::fail(Expr about, std::string message, std::string hint) const {
     throw Error({.kind = ErrorKind::type,
                  .message = std::move(message),
                  .source = program_.source,
-                 .labels = {{span_, ""}},
+                 .labels = {{shown_place(program_, span_, about), ""}},
                  .hint = std::move(hint)});
 }
 
@@ -79,7 +82,7 @@ Expr Typing::convert(Expr term, DType dtype) {
     if (term->dtype == dtype) return term;
     if (dtype == DType::boolean) return truth(term);
     if (is_complex(term->dtype) && !is_complex(dtype))
-        fail(format("a value of type {} is converted to {}", name(term->dtype), name(dtype)),
+        fail(term, format("a value of type {} is converted to {}", name(term->dtype), name(dtype)),
              "take its real part: `real(…)`");
     if (is_literal(term) && !is_complex(dtype)) return saturated_literal(context_, term, dtype);
     return context_.cast(term, dtype);
@@ -102,7 +105,8 @@ Expr Typing::adopt(const Typed& operand, DType dtype, Fit fit) {
         return is_integer(term->dtype) ? context_.cast(term, dtype, true) : convert(term, dtype);
     const std::optional<Expr> fitted = fitted_literal(context_, term, dtype, fit == Fit::modular);
     if (!fitted)
-        fail(format("the number {} does not fit the type {}", brief(program_, term), name(dtype)),
+        fail(term,
+             format("the number {} does not fit the type {}", brief(program_, term), name(dtype)),
              "convert what it is combined with, as in `i64(…)`");
     return *fitted;
 }
@@ -199,8 +203,7 @@ class Typing::Promotion {
 void Typing::add_to(Promotion& promotion, const Typed& operand, Expr e) const {
     const auto apart = promotion.add(operand);
     if (!apart) return;
-    fail(format("`{}` combines {} with {}", brief(program_, e), name(apart->first),
-                name(apart->second)),
+    fail(e, format("`{}` combines {} with {}", shown(e), name(apart->first), name(apart->second)),
          "convert one of them, as in `i64(…)`");
 }
 
@@ -291,7 +294,7 @@ Typing::Typed Typing::comparison(const Apply& apply, Expr e, Integers integers) 
     }
     const Common common = this->common({a, b}, e, integers);
     if (kind(common.type) == 3 && apply.op != Op::eq && apply.op != Op::ne)
-        fail(format("`{}` orders complex numbers", brief(program_, e)),
+        fail(e, format("`{}` orders complex numbers", shown(e)),
              "compare their parts: `real(…)`, `abs(…)`");
     // Values of one narrow type compare as they are.
     const bool are_alike = a.term->dtype == b.term->dtype && common.in != DType::f32;
@@ -357,10 +360,10 @@ Typing::Typed Typing::complex_function(const Apply& apply, Expr e, const std::ve
                                        std::vector<Expr> args, const Common& common) {
     const Op op = apply.op;
     if (op == Op::min || op == Op::max || op == Op::clamp)
-        fail(format("`{}` orders complex numbers", brief(program_, e)),
+        fail(e, format("`{}` orders complex numbers", shown(e)),
              "compare their parts: `real(…)`, `abs(…)`");
     if (!has_complex_form(op))
-        fail(format("`{}` is not defined for complex numbers", info(op).name),
+        fail(e, format("`{}` is not defined for complex numbers", info(op).name),
              "take a part: `real(…)`, `imag(…)`, `abs(…)`");
     for (const Typed& value : values) args.push_back(adopt(value, common.in, Fit::exact));
     const TypeRule rule = info(op).type;

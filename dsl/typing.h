@@ -77,7 +77,9 @@ class Typing {
     [[nodiscard]] Typed of(Expr operand, Integers integers) const {
         return known_[std::size_t(integers)].at(operand);
     }
-    [[noreturn]] void fail(std::string message, std::string hint) const;
+    /// The text of a term for messages, as the user wrote it.
+    [[nodiscard]] std::string shown(Expr e) const;
+    [[noreturn]] void fail(Expr about, std::string message, std::string hint) const;
 
     const Program& program_;
     const std::vector<BoundTensor>& tensors_;

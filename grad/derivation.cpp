@@ -103,6 +103,16 @@ TensorId Derivation::add_companion(TensorId of, const std::string& hint) {
     return id;
 }
 
+std::vector<Share> Derivation::shares(const Equation& equation) const {
+    const auto is_update = [&] {
+        return std::ranges::any_of(forward_.equations, [&](const Equation& each) {
+            return each.target == equation.target && each.previous.has_value();
+        });
+    };
+    const bool may_share = ties_ != Ties::first && is_update();
+    return shares_of_choice(context_, equation.value, may_share ? ties_ : Ties::first);
+}
+
 Gathered Derivation::where_not_written(const Equation& equation, TensorId d) {
     const Relation writes{.array = equation.target,
                           .indices = equation.indices,

@@ -1,6 +1,7 @@
 // grad/derivation.h – what both modes of differentiation do to a program
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -10,6 +11,7 @@
 #include "grad/extents.h"
 #include "grad/gather.h"
 #include "grad/names.h"
+#include "grad/update.h"
 
 namespace ricci::grad {
 
@@ -47,6 +49,9 @@ class Derivation {
     /// Adds the equation that overwrites an argument.
     TensorId update_argument(TensorId argument, Gathered what);
 
+    /// The parts of an equation's value that share among equal ones; the value itself but for
+    /// `max=` and `min=`.
+    [[nodiscard]] std::vector<Share> shares(const Equation& equation) const;
     [[nodiscard]] bool is_active(TensorId id) const {
         return position(id) < active_.size() && active_[position(id)];
     }
@@ -61,8 +66,10 @@ class Derivation {
     Names names_;
     Program program_;
     Context& context_;
-    Active active_;            ///< of the forward's tensors
-    bool is_complex_ = false;  ///< see Step
+    Active active_;                    ///< of the forward's tensors
+    std::set<TensorId> neutral_ = {};  ///< maxima that the outputs do not depend on
+    bool is_complex_ = false;          ///< see Step
+    Ties ties_ = Ties::first;
 
   private:
     void require_no_integer(TensorId argument) const;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dsl/program.h"
+#include "grad/ties.h"
 
 namespace ricci::grad {
 
@@ -15,6 +16,7 @@ struct Options {
     /// complex numbers itself, gradients follow the convention of PyTorch and ChainRules: that of a
     /// real number L is dL/d(real part) + i dL/d(imaginary part).
     std::vector<std::string> complex_arguments = {};
+    Ties ties = Ties::first;
 };
 
 /// Whether the program makes complex numbers of any arguments, or speaks of their parts.

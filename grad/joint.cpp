@@ -11,6 +11,7 @@
 
 #include "dsl/walk.h"
 #include "grad/derivation.h"
+#include "grad/neutral_shifts.h"
 #include "grad/pullback.h"
 #include "grad/reduction.h"
 #include "grad/update.h"
@@ -25,8 +26,10 @@ class Reverse : Derivation {
 
     Joint run(const std::vector<std::string>& arguments, const Options& options) {
         std::vector<TensorId> wanted;
+        ties_ = options.ties;
         is_complex_ = !options.complex_arguments.empty() || makes_complex(forward_);
         for (const std::string& name : arguments) wanted.push_back(find_argument(name));
+        if (!is_complex_) neutral_ = neutral_shifts(forward_, differentiated_outputs(options));
         find_active(wanted);
         give_cotangents(options);
         const std::vector<Equation> equations = program_.equations;
@@ -41,6 +44,7 @@ class Reverse : Derivation {
     }
 
   private:
+    [[nodiscard]] std::vector<TensorId> differentiated_outputs(const Options& options) const;
     void find_active(const std::vector<TensorId>& wanted);
     void give_cotangents(const Options& options);
     void give_cotangent(TensorId output);
@@ -49,6 +53,7 @@ class Reverse : Derivation {
     void pull_back_previous(const Equation& equation, TensorId d);
     void pull_back_combination(const Equation& equation, TensorId d);
     void pull_back_value(const Equation& equation, TensorId d);
+    void pull_back_term(const Differentiated& what, Relation relation);
 
     TensorId cotangent_of(TensorId tensor);
     Gathered total(TensorId tensor) { return sum_of(tensor, contributions_[tensor]); }
@@ -65,14 +70,22 @@ void Reverse::find_active(const std::vector<TensorId>& wanted) {
     active_.assign(program_.tensors.size(), false);
     for (const TensorId id : wanted) active_[position(id)] = true;
     for (const Equation& equation : program_.equations) {
-        active_[position(equation.target)] = depends_on(equation.value, active_) ||
-                                             (equation.previous && is_active(*equation.previous));
+        active_[position(equation.target)] = !neutral_.contains(equation.target) &&
+                                             (depends_on(equation.value, active_) ||
+                                              (equation.previous && is_active(*equation.previous)));
     }
 }
 
+/// The outputs that have cotangents.
+std::vector<TensorId> Reverse::differentiated_outputs(const Options& options) const {
+    if (options.cotangents.empty()) return {forward_.result()};
+    std::vector<TensorId> outputs;
+    for (const std::string& name : options.cotangents) outputs.push_back(find_output(name));
+    return outputs;
+}
+
 void Reverse::give_cotangents(const Options& options) {
-    if (options.cotangents.empty()) give_cotangent(forward_.result());
-    for (const std::string& name : options.cotangents) give_cotangent(find_output(name));
+    for (const TensorId output : differentiated_outputs(options)) give_cotangent(output);
 }
 
 void Reverse::give_cotangent(TensorId output) {
@@ -117,7 +130,7 @@ void Reverse::pull_back_combination(const Equation& equation, TensorId d) {
     if (is_active(*equation.previous)) seeds.previous = d;
     if (is_active(values.tensor)) seeds.value = context_.access(d, equation.at);
     const UpdateDerivatives cotangents =
-        differentiate_update(program_, names_, extents_, equation, seeds);
+        differentiate_update(program_, names_, extents_, equation, seeds, ties_);
     if (cotangents.previous) contributions_[*equation.previous].emplace_back(*cotangents.previous);
     if (!seeds.value) return;
     const Relation relation{.array = values.tensor,
@@ -145,10 +158,23 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
                                 reduce->indices.end());
         relation.reduced = reduce->indices.size();
         relation.condition = reduce->condition;
-        relation.d = pull_back_reduction(program_, names_, equation, *reduce, upstream);
-    } else if (equation.op == Assign::define && !program_.at(equation.target).dtype_of) {
-        what.saved = context_.access(equation.target, equation.at);
+        relation.d = pull_back_reduction(program_, names_, equation, *reduce, upstream, ties_);
+        pull_back_term(what, relation);
+        return;
     }
+    const std::vector<Share> parts = shares(equation);
+    const bool is_whole = parts.size() == 1;
+    if (is_whole && equation.op == Assign::define && !program_.at(equation.target).dtype_of)
+        what.saved = context_.access(equation.target, equation.at);
+    for (const Share& part : parts) {
+        what.term = part.term;
+        relation.d = weighted(context_, part, {.guard = Expr(), .value = upstream});
+        pull_back_term(what, relation);
+    }
+}
+
+/// Gives the reads in the term their parts; the relation is that of the whole term.
+void Reverse::pull_back_term(const Differentiated& what, Relation relation) {
     for (const ReadCotangent& read : pull_back(program_, what, relation.d, active_)) {
         const auto& access = std::get<Access>(read.access->term);
         relation.array = access.tensor;

@@ -17,6 +17,7 @@
 #include "grad/derivation.h"
 #include "grad/gradient.h"
 #include "grad/joint.h"
+#include "grad/neutral_shifts.h"
 #include "grad/pushforward.h"
 #include "grad/reduction.h"
 #include "grad/update.h"
@@ -30,6 +31,7 @@ class Forward : Derivation {
     explicit Forward(const Program& canonical) : Derivation(canonical) {}
 
     Program run(const std::vector<std::string>& arguments, const JvpOptions& options) {
+        ties_ = options.ties;
         is_complex_ = !options.complex_arguments.empty() || makes_complex(forward_);
         active_.assign(program_.tensors.size(), false);
         give_tangents(arguments);
@@ -37,6 +39,7 @@ class Forward : Derivation {
         if (options.outputs.empty()) outputs.push_back(forward_.result());
         for (const std::string& name : options.outputs) outputs.push_back(find_output(name));
         for (const TensorId output : outputs) name_output(output);
+        if (!is_complex_) neutral_ = neutral_shifts(forward_, outputs);
         const std::vector<Equation> equations = program_.equations;
         for (const Equation& equation : equations) push_through(equation);
         std::vector<TensorId> tangents;
@@ -94,6 +97,7 @@ void Forward::name_output(TensorId output) {
 // --- equations ---------------------------------------------------
 
 void Forward::push_through(const Equation& equation) {
+    if (neutral_.contains(equation.target)) return;
     const bool is_moved = depends_on(equation.value, active_);
     if (!is_moved && !(equation.previous && is_active(*equation.previous))) return;
     try {
@@ -148,18 +152,33 @@ Relation Forward::tangent_of_value(const Equation& equation) {
     Differentiated what{
         .term = equation.value, .saved = Expr(), .span = equation.span, .is_complex = is_complex_};
     const auto* reduce = std::get_if<Reduce>(&equation.value->term);
-    if (reduce != nullptr)
+    const auto pushed = [&] {
+        return push_forward(program_, what, active_,
+                            [&](const Access& access) { return tangent_of_read(access); });
+    };
+    if (reduce != nullptr) {
         what.term = reduce->body;
-    else if (equation.op == Assign::define && !program_.at(equation.target).dtype_of)
-        what.saved = context_.access(equation.target, equation.at);
-    relation.d = push_forward(program_, what, active_,
-                              [&](const Access& access) { return tangent_of_read(access); });
+        relation.d = pushed();
+    } else {
+        const std::vector<Share> parts = shares(equation);
+        const bool is_whole = parts.size() == 1;
+        if (is_whole && equation.op == Assign::define && !program_.at(equation.target).dtype_of)
+            what.saved = context_.access(equation.target, equation.at);
+        std::vector<Cotangent> tangents;
+        for (const Share& part : parts) {
+            what.term = part.term;
+            if (!depends_on(part.term, active_)) continue;
+            const Cotangent d = pushed();
+            if (d.value) tangents.push_back(weighted(context_, part, d));
+        }
+        if (!tangents.empty()) relation.d = sum(context_, tangents);
+    }
     if (reduce == nullptr || !relation.d.value) return relation;
     relation.indices.insert(relation.indices.end(), reduce->indices.begin(), reduce->indices.end());
     relation.reduced = reduce->indices.size();
     relation.condition = reduce->condition;
     const Cotangent factor =
-        pull_back_reduction(program_, names_, equation, *reduce, relation.d.value);
+        pull_back_reduction(program_, names_, equation, *reduce, relation.d.value, ties_);
     relation.d.value = factor.value;
     // The point that is the largest is one of all; which factors are zero is looked at inside.
     if (reduce->reducer == Reducer::prod)
@@ -234,7 +253,7 @@ void Forward::combine_tangents(const Equation& equation) {
     if (is_active(*equation.previous)) seeds.previous = tangent_of(*equation.previous);
     if (is_active(value.tensor)) seeds.value = tangent_of_read(value);
     const UpdateDerivatives found =
-        differentiate_update(program_, names_, extents_, equation, seeds);
+        differentiate_update(program_, names_, extents_, equation, seeds, ties_);
     std::vector<Part> parts;
     if (found.previous) parts.emplace_back(*found.previous);
     if (seeds.value)

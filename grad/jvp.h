@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dsl/program.h"
+#include "grad/ties.h"
 
 namespace ricci::grad {
 
@@ -13,6 +14,7 @@ struct JvpOptions {
     std::vector<std::string> outputs = {};
     /// Complex arguments among those of the forward, as of gradients.
     std::vector<std::string> complex_arguments = {};
+    Ties ties = Ties::first;
 };
 
 /// How the outputs move when some arguments do: a program whose arguments are those of `forward`

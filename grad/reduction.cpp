@@ -21,6 +21,20 @@ class Holder {
     /// Defines a temporary over copies of `indices` that holds the reduction, and returns a read of
     /// it in terms of `indices`.
     Expr hold(const std::vector<IndexId>& indices, const Reduce& reduce) {
+        return hold(indices, reduce.indices, [&](const auto& renamed, const auto& reduced) {
+            return program_.context->reduce(reduce.reducer, reduced, renamed(reduce.condition),
+                                            renamed(reduce.body));
+        });
+    }
+    /// The same of a term.
+    Expr hold(const std::vector<IndexId>& indices, Expr value) {
+        return hold(indices, {}, [&](const auto& renamed, const auto&) { return renamed(value); });
+    }
+
+  private:
+    template <class MakeValue>
+    Expr hold(const std::vector<IndexId>& indices, const std::vector<IndexId>& bound,
+              MakeValue make_value) {
         Context& context = *program_.context;
         std::unordered_map<std::uint32_t, Expr> renaming;
         const auto copies = [&](const std::vector<IndexId>& originals) {
@@ -51,16 +65,14 @@ class Holder {
             equation.at.push_back(from_lower(equation.indices[n]));
             read_at.push_back(from_lower(indices[n]));
         }
-        const std::vector<IndexId> reduced = copies(reduce.indices);
-        equation.value = context.reduce(reduce.reducer, reduced, renamed(reduce.condition),
-                                        renamed(reduce.body));
+        const std::vector<IndexId> reduced = copies(bound);
+        equation.value = make_value(renamed, reduced);
         equation.target = program_.add(std::move(tensor));
         const TensorId target = equation.target;
         program_.equations.push_back(std::move(equation));
         return context.access(target, std::move(read_at));
     }
 
-  private:
     Program& program_;
     Names& names_;
 };
@@ -93,6 +105,49 @@ Cotangent pull_back_extremum(Holder& holder, Context& context, const Equation& e
     return {.guard = guard, .value = d};
 }
 
+/// Whether a term is an element of an array as it is stored: equal to itself wherever it is read.
+bool is_element(Expr e) {
+    const auto* access = std::get_if<Access>(&e->term);
+    return access && std::ranges::none_of(access->at, [](Expr at) {
+               const auto* modified = std::get_if<Modified>(&at->term);
+               return modified && modified->value;
+           });
+}
+
+/// Every element that equals the extremum takes its share, or the only one takes all. Elements are
+/// compared as they were stored, never as values computed again.
+Cotangent pull_back_equal_extrema(Holder& holder, Program& program, const Equation& equation,
+                                  const Reduce& reduce, Expr d, Ties ties) {
+    Context& context = *program.context;
+    Reduce stored = reduce;
+    if (!is_element(reduce.body)) {
+        std::vector<IndexId> domain = equation.indices;
+        domain.insert(domain.end(), reduce.indices.begin(), reduce.indices.end());
+        // What the condition excludes may not be read.
+        const IndexId once = program.add(Index{.name = "n",
+                                               .lower = context.integer(0),
+                                               .upper = context.integer(1),
+                                               .is_explicit = true});
+        stored.body = reduce.condition ? holder.hold(domain, {.reducer = reduce.reducer,
+                                                              .indices = {once},
+                                                              .condition = reduce.condition,
+                                                              .body = reduce.body})
+                                       : holder.hold(domain, reduce.body);
+    }
+    const Formula element(context, stored.body);
+    const Formula best(context, holder.hold(equation.indices, stored));
+    const Formula is_best = element == best || element.apply(Op::isnan);
+    const Formula count(
+        context, holder.hold(equation.indices,
+                             {.reducer = Reducer::sum,
+                              .indices = reduce.indices,
+                              .condition = context.logical_and(reduce.condition, is_best.expr()),
+                              .body = context.integer(1)}));
+    if (ties == Ties::even)
+        return {.guard = is_best.expr(), .value = (Formula(context, d) / count).expr()};
+    return {.guard = (is_best && count == 1).expr(), .value = d};
+}
+
 /// d/df of a product is the product of the other factors.
 Cotangent pull_back_product(Holder& holder, Context& context, const Equation& equation,
                             const Reduce& reduce, Expr d) {
@@ -121,14 +176,17 @@ Cotangent pull_back_product(Holder& holder, Context& context, const Equation& eq
 }  // namespace
 
 Cotangent pull_back_reduction(Program& program, Names& names, const Equation& equation,
-                              const Reduce& reduce, Expr d) {
+                              const Reduce& reduce, Expr d, Ties ties) {
     Context& context = *program.context;
     Holder holder(program, names);
     switch (reduce.reducer) {
-        case Reducer::sum:       return {.guard = Expr(), .value = d};
-        case Reducer::prod:      return pull_back_product(holder, context, equation, reduce, d);
+        case Reducer::sum:  return {.guard = Expr(), .value = d};
+        case Reducer::prod: return pull_back_product(holder, context, equation, reduce, d);
         case Reducer::max:
-        case Reducer::min:       return pull_back_extremum(holder, context, equation, reduce, d);
+        case Reducer::min:
+            return ties == Ties::first
+                       ? pull_back_extremum(holder, context, equation, reduce, d)
+                       : pull_back_equal_extrema(holder, program, equation, reduce, d, ties);
         case Reducer::argmax:
         case Reducer::argmin:
         case Reducer::mean:

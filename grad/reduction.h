@@ -4,17 +4,19 @@
 #include "dsl/program.h"
 #include "grad/names.h"
 #include "grad/rules.h"
+#include "grad/ties.h"
 
 namespace ricci::grad {
 
 /// The cotangent of the body of the reduction that is the equation's value, at each point of its
 /// domain, from the cotangent `d` of that value. What this needs of the forward – which element is
 /// the largest, how many factors are zero – is held by temporaries added to the program.
-/// Conventions: of several largest elements the first in the order of the indices counts; products
-/// are exact with zeros among the factors.
+/// Which of several largest elements counts is said by `ties`; products are exact with zeros among
+/// the factors.
 /// Throws: nothing for sum, prod, max and min; `argmax` and `argmin` have no cotangent to pull
 /// back.
 [[nodiscard]] Cotangent pull_back_reduction(Program& program, Names& names,
-                                            const Equation& equation, const Reduce& reduce, Expr d);
+                                            const Equation& equation, const Reduce& reduce, Expr d,
+                                            Ties ties);
 
 }  // namespace ricci::grad

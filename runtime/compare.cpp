@@ -69,13 +69,15 @@ void find_largest(GradientComparison& comparison, const Array& generated, const 
     }
 }
 
-void require_same_kind(const std::string& wrt, const Array& generated, const Array& registered) {
+/// Numbers have no type of their own: their gradients may be of any floating one.
+void require_same_kind(const std::string& wrt, bool is_number, const Array& generated,
+                       const Array& registered) {
     if (generated.shape() != registered.shape()) {
         throw Error({.kind = ErrorKind::shape,
                      .message = format("the gradient registered for `{}` is {}, the argument is {}",
                                        wrt, str(registered.shape()), str(generated.shape()))});
     }
-    if (generated.dtype() != registered.dtype()) {
+    if (generated.dtype() != registered.dtype() && !is_number) {
         throw Error({.kind = ErrorKind::type,
                      .message = format("the gradient registered for `{}` is {}, the argument is {}",
                                        wrt, name(registered.dtype()), name(generated.dtype()))});
@@ -86,7 +88,7 @@ void require_same_kind(const std::string& wrt, const Array& generated, const Arr
 
 GradientComparison compare_gradients(const Function& function, Arguments arguments,
                                      const std::string& wrt) {
-    const Function generated = function.grad(wrt);
+    const Function generated = function.grad(wrt, {.ties = function.ties()});
     const Function::Gradient registered = function.registered_gradient(wrt);
     if (!registered) {
         throw Error(
@@ -99,14 +101,16 @@ GradientComparison compare_gradients(const Function& function, Arguments argumen
     const auto given = std::ranges::find(arguments, cotangent, &Arguments::value_type::first);
     if (given == arguments.end()) {
         const Array result = function(copied(arguments));
-        const DType dtype = result.dtype() == DType::f32 ? DType::f32 : DType::f64;
+        const DType dtype = is_floating(result.dtype()) ? result.dtype() : DType::f64;
         arguments.emplace_back(cotangent, Array::randn(dtype, result.shape(), 1));
     }
     GradientComparison comparison;
     comparison.argument = wrt;
     const Array ours = generated(copied(arguments));
     const Array theirs = registered(copied(arguments));
-    require_same_kind(wrt, ours, theirs);
+    const auto argument = std::ranges::find(arguments, wrt, &Arguments::value_type::first);
+    const bool is_number = argument != arguments.end() && argument->second.is_weak();
+    require_same_kind(wrt, is_number, ours, theirs);
     find_largest(comparison, ours, theirs);
     // On a GPU a call returns before its work is done.
     comparison.generated_seconds = median_seconds([&] {

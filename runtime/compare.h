@@ -23,11 +23,11 @@ struct GradientComparison {
     double registered_seconds = 0;
 };
 
-/// Compares the gradient registered for `wrt` with the generated one on the given arguments of the
-/// function. The cotangent of the result may be given by its name (`dY`); else it is standard
-/// normal with a fixed seed.
-/// Throws: `name` when no gradient is registered for `wrt`, `shape` and `type` when the registered
-/// one does not have the argument's, and what calls throw.
+/// Compares the gradient registered for `wrt` with the generated one (with the ties set) on the
+/// given arguments of the function. The cotangent of the result may be given by its name (`dY`);
+/// else it is standard normal with a fixed seed. Throws: `name` when no gradient is registered for
+/// `wrt`, `shape` and `type` when the registered one does not have the argument's, and what calls
+/// throw.
 [[nodiscard]] GradientComparison compare_gradients(const Function& function, Arguments arguments,
                                                    const std::string& wrt);
 

@@ -44,7 +44,8 @@ Functions& functions() {
 
 }  // namespace
 
-Array einsum(std::string_view subscripts, const std::vector<Array>& operands, Device device) {
+Function einsum_function(std::string_view subscripts, const std::vector<Array>& operands,
+                         Device device) {
     std::string key = format("{} {}", subscripts, name(device));
     std::vector<Shape> shapes;
     std::vector<DType> dtypes;
@@ -53,12 +54,15 @@ Array einsum(std::string_view subscripts, const std::vector<Array>& operands, De
         dtypes.push_back(operand.dtype());
         key += format(" {}{}", name(operand.dtype()), str(operand.shape()));
     }
-    if (const Function known = functions().find(key)) return known.call(operands);
+    if (const Function known = functions().find(key)) return known;
     const Einsum einsum = translate_einsum(make_source(std::string(subscripts)), shapes, dtypes);
-    const Function function = compile(einsum.program, "einsum", device);
-    Array result = function.call(operands);
+    Function function = compile(einsum.program, "einsum", device);
     functions().add(std::move(key), function);
-    return result;
+    return function;
+}
+
+Array einsum(std::string_view subscripts, const std::vector<Array>& operands, Device device) {
+    return einsum_function(subscripts, operands, device).call(operands);
 }
 
 }  // namespace ricci

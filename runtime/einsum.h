@@ -16,6 +16,11 @@ namespace ricci {
 [[nodiscard]] Array einsum(std::string_view subscripts, const std::vector<Array>& operands,
                            Device device = default_device());
 
+/// The function that computes it for arrays of these shapes and types: of the operands in order.
+[[nodiscard]] Function einsum_function(std::string_view subscripts,
+                                       const std::vector<Array>& operands,
+                                       Device device = default_device());
+
 /// The same, `einsum("ij,jk->ik", A, B)`.
 template <std::convertible_to<Array>... Arrays>
 [[nodiscard]] Array einsum(std::string_view subscripts, const Array& first,

@@ -14,12 +14,21 @@
 #include <vector>
 
 #include "dsl/program.h"
+#include "grad/ties.h"
 #include "runtime/array.h"
 #include "runtime/device.h"
 
 namespace ricci {
 
 class Var;
+
+using grad::Ties;
+
+/// What a gradient is made of besides the argument.
+struct GradientOptions {
+    std::vector<std::string> cotangents = {};  ///< outputs, by name; empty: the result
+    Ties ties = Ties::first;                   ///< of equal largest and smallest values
+};
 
 /// Arguments by name.
 using Arguments = std::vector<std::pair<std::string, Array>>;
@@ -56,18 +65,28 @@ class Function {
     /// outputs named. Made once. Throws: `name gradient`.
     [[nodiscard]] Function grad(const std::string& argument,
                                 const std::vector<std::string>& cotangents = {}) const;
+    /// The same: `f.grad("x", {.ties = Ties::even})`.
+    [[nodiscard]] Function grad(const std::string& argument, const GradientOptions& options) const;
     /// Forward mode: how the outputs move when these arguments do, as a Function of the arguments
     /// it needs (it accepts all of this function's) and the tangents `dW` of those named. It gives
     /// the tangent of the result, `dY`, or of the outputs named. Made once. Throws: `name
     /// gradient`.
     [[nodiscard]] Function jvp(const std::vector<std::string>& arguments,
-                               const std::vector<std::string>& outputs = {}) const;
+                               const std::vector<std::string>& outputs = {},
+                               Ties ties = Ties::first) const;
+    /// How `backward` shares among equal largest and smallest values in this function's programs;
+    /// `Ties::first` unless said. Not for calls that are on a tape already.
+    void set_ties(Ties ties);
+    [[nodiscard]] Ties ties() const;
     /// A gradient written by hand. It gets the forward's arguments and the cotangent of the result
     /// (`dY`) by name and gives an array of the argument's shape and type.
     using Gradient = std::function<Array(const Arguments&)>;
     /// Registers one for an argument: `backward` uses it in place of the generated one. An empty
     /// one takes it away again. Throws: `name` when there is no such argument.
     void set_gradient(const std::string& argument, Gradient gradient);
+    /// A gradient program: of the forward's arguments it needs and the cotangent of the result.
+    /// Throws: `name` when it takes anything else.
+    void set_gradient(const std::string& argument, const Function& gradient);
     /// The registered gradient, or an empty one.
     [[nodiscard]] Gradient registered_gradient(const std::string& argument) const;
 

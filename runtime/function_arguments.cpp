@@ -26,12 +26,19 @@ std::string takes(const Function::State& state) {
 }
 
 /// Only floating values have gradients; numbers are taken for such.
-void require_floating(const std::string& argument, const Array& array) {
+void require_floating(const Function::State& gradient, const std::string& argument,
+                      const Array& array) {
     if (is_floating(array.dtype()) || is_complex(array.dtype()) || array.is_weak()) return;
-    fail(ErrorKind::gradient,
-         format("the argument `{}` has type {}, which has no gradient", argument,
-                name(array.dtype())),
-         "convert it to f32 or f64");
+    Diagnosis diagnosis{.kind = ErrorKind::gradient,
+                        .message = format("the argument `{}` has type {}, which has no gradient",
+                                          argument, name(array.dtype())),
+                        .hint = "convert it to f32 or f64"};
+    if (gradient.made_from) {
+        const Program& forward = gradient.made_from->forward;
+        diagnosis.source = forward.source;
+        if (const auto id = forward.argument(argument)) diagnosis.labels = forward.place(*id);
+    }
+    throw Error(std::move(diagnosis));
 }
 
 }  // namespace
@@ -41,7 +48,7 @@ std::vector<const Array*> Function::State::in_order(const Arguments& arguments) 
     bool is_complete = true;
     for (const auto& [argument, array] : arguments) {
         if (std::ranges::find(floating_names, argument) != floating_names.end())
-            require_floating(argument, array);
+            require_floating(*this, argument, array);
         const auto at = std::ranges::find(argument_names, argument);
         if (at == argument_names.end()) {
             is_complete =

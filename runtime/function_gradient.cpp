@@ -23,10 +23,12 @@ std::string derivative_name(const std::string& function, const std::vector<std::
 Program differentiated(const Program& program, const DerivativeStep& step,
                        const std::vector<std::string>& complex) {
     if (step.mode == DerivativeStep::Mode::forward)
-        return grad::jvp(program, step.arguments,
-                         {.outputs = step.outputs, .complex_arguments = complex});
-    return grad::gradient(program, step.arguments.front(),
-                          {.cotangents = step.outputs, .complex_arguments = complex});
+        return grad::jvp(
+            program, step.arguments,
+            {.outputs = step.outputs, .complex_arguments = complex, .ties = step.ties});
+    return grad::gradient(
+        program, step.arguments.front(),
+        {.cotangents = step.outputs, .complex_arguments = complex, .ties = step.ties});
 }
 
 /// The cotangents or tangents that a derivative takes, whether it needs them or not.
@@ -97,21 +99,27 @@ Function Function::State::derivative(DerivativeStep step, std::string derived_na
 
 Function Function::grad(const std::string& argument,
                         const std::vector<std::string>& cotangents) const {
+    return grad(argument, GradientOptions{.cotangents = cotangents});
+}
+
+Function Function::grad(const std::string& argument, const GradientOptions& options) const {
     State& state = require_state();
     const std::size_t position = state.position_of(argument);
     const std::lock_guard lock(state.derived_mutex);
-    const auto key = std::pair(argument, cotangents);
+    const auto key = std::tuple(argument, options.cotangents, options.ties);
     if (const auto known = state.gradients.find(key); known != state.gradients.end())
         return known->second;
-    Function gradient = state.derivative(
-        {.mode = DerivativeStep::Mode::reverse, .arguments = {argument}, .outputs = cotangents},
-        derivative_name(state.name, {position}));
+    Function gradient = state.derivative({.mode = DerivativeStep::Mode::reverse,
+                                          .arguments = {argument},
+                                          .outputs = options.cotangents,
+                                          .ties = options.ties},
+                                         derivative_name(state.name, {position}));
     state.gradients.emplace(key, gradient);
     return gradient;
 }
 
 Function Function::jvp(const std::vector<std::string>& arguments,
-                       const std::vector<std::string>& outputs) const {
+                       const std::vector<std::string>& outputs, Ties ties) const {
     State& state = require_state();
     if (arguments.empty())
         throw Error({.kind = ErrorKind::name,
@@ -120,12 +128,14 @@ Function Function::jvp(const std::vector<std::string>& arguments,
     std::vector<std::size_t> positions;
     for (const std::string& argument : arguments) positions.push_back(state.position_of(argument));
     const std::lock_guard lock(state.derived_mutex);
-    const auto key = std::pair(arguments, outputs);
+    const auto key = std::tuple(arguments, outputs, ties);
     if (const auto known = state.tangents.find(key); known != state.tangents.end())
         return known->second;
-    Function tangent = state.derivative(
-        {.mode = DerivativeStep::Mode::forward, .arguments = arguments, .outputs = outputs},
-        "d" + derivative_name(state.name, positions));
+    Function tangent = state.derivative({.mode = DerivativeStep::Mode::forward,
+                                         .arguments = arguments,
+                                         .outputs = outputs,
+                                         .ties = ties},
+                                        "d" + derivative_name(state.name, positions));
     state.tangents.emplace(key, tangent);
     return tangent;
 }
@@ -186,6 +196,42 @@ void Function::set_gradient(const std::string& argument, Gradient gradient) {
     state.pairs.clear();
 }
 
+void Function::set_gradient(const std::string& argument, const Function& gradient) {
+    const State& state = require_state();
+    (void)state.position_of(argument);
+    const std::string cotangent = "d" + state.result_name();
+    std::vector<std::string> known = state.argument_names;
+    known.push_back(cotangent);
+    const std::vector<std::string>& needed = gradient.require_state().argument_names;
+    for (const std::string& name : needed)
+        if (std::ranges::find(known, name) == known.end())
+            throw Error({.kind = ErrorKind::name,
+                         .message = format("the gradient of `{}` for `{}` takes `{}`", state.name,
+                                           argument, name),
+                         .source = gradient.program().source,
+                         .labels = gradient.program().place(*gradient.program().argument(name)),
+                         .hint = format("it may take `{}`", join(known, "`, `"))});
+    set_gradient(argument, [gradient, needed](const Arguments& arguments) {
+        Arguments selected;
+        for (const auto& [name, array] : arguments)
+            if (std::ranges::find(needed, name) != needed.end()) selected.emplace_back(name, array);
+        return gradient(selected);
+    });
+}
+
+void Function::set_ties(Ties ties) {
+    State& state = require_state();
+    const std::lock_guard lock(state.derived_mutex);
+    state.ties = ties;
+    state.pairs.clear();
+}
+
+Ties Function::ties() const {
+    State& state = require_state();
+    const std::lock_guard lock(state.derived_mutex);
+    return state.ties;
+}
+
 Function::Gradient Function::registered_gradient(const std::string& argument) const {
     State& state = require_state();
     const std::lock_guard lock(state.derived_mutex);
@@ -202,7 +248,7 @@ std::shared_ptr<const TapePair> Function::State::pair(const std::vector<std::siz
     grad::Pair cut;
     {
         const std::lock_guard context_lock(*compiling);
-        cut = grad::cut(program, names);
+        cut = grad::cut(program, names, {.ties = ties});
     }
     auto result = std::make_shared<TapePair>();
     result->outputs.push_back(result_name());

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct DerivativeStep {
     Mode mode = Mode::reverse;
     std::vector<std::string> arguments;  ///< reverse: the one
     std::vector<std::string> outputs;    ///< those with cotangents, or whose tangents are wanted
+    Ties ties = Ties::first;
 };
 
 /// What a derivative was made from: it is made again for complex arrays, whose rules differ.
@@ -113,8 +115,11 @@ struct Function::State {
     std::vector<std::shared_ptr<const Specialisation>> entries;  ///< the last used first
 
     mutable std::mutex derived_mutex;
-    std::map<std::pair<std::string, std::vector<std::string>>, Function> gradients;
-    std::map<std::pair<std::vector<std::string>, std::vector<std::string>>, Function> tangents;
+    /// By arguments, outputs and ties.
+    std::map<std::tuple<std::string, std::vector<std::string>, Ties>, Function> gradients;
+    std::map<std::tuple<std::vector<std::string>, std::vector<std::string>, Ties>, Function>
+        tangents;
+    Ties ties = Ties::first;  ///< on the tape
     /// By the names of the arguments given and of the complex ones; nothing where this one will do.
     std::map<std::pair<std::vector<std::string>, std::vector<std::string>>, std::optional<Function>>
         complex_forms;

@@ -234,11 +234,25 @@ TEST_CASE("results are the same bits for any number of threads") {
     set_num_threads(before);
 }
 
+TEST_CASE("equal values share as the options of a gradient say") {
+    const Function f = compile("m[i] := max[k](A[i,k]*b[k])");
+    const Arguments arguments = {{"A", Array::from<float>({1, 2, 2, 3, 1, 3, 3, 0}, {2, 4})},
+                                 {"b", Array::full(DType::f32, {4}, 1)},
+                                 {"dm", Array::full(DType::f32, {2}, 1)}};
+    CHECK(str(f.grad("A")(arguments)) == "[[0, 0, 0, 1],\n [0, 1, 0, 0]]");
+    CHECK(str(f.grad("A", {.ties = Ties::even})(arguments)) ==
+          "[[  0,   0,   0,   1],\n [  0, 0.5, 0.5,   0]]");
+    CHECK(str(f.grad("A", {.cotangents = {"m"}, .ties = Ties::zero})(arguments)) ==
+          "[[0, 0, 0, 1],\n [0, 0, 0, 0]]");
+}
+
 TEST_CASE("integers have no gradient") {
     const Function f = compile("y[i] := x[i]");
     const Array x = Array::arange(DType::i64, {3});
     CHECK(error_text([&] { (void)f.grad("x")({{"x", x}, {"dy", x}}); }) ==
           "gradient: the argument `x` has type i64, which has no gradient\n"
+          "  | y[i] := x[i]\n"
+          "  |         ^\n"
           "  = hint: convert it to f32 or f64");
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("what cannot be registered is refused") {
           }) ==
           "type: `bessel` is not defined for complex numbers\n"
           "  | y[i] := bessel(x[i])\n"
-          "  | ^^^^^^^^^^^^^^^^^^^^\n"
+          "  |         ^^^^^^^^^^^^\n"
           "  = hint: take a part: `real(…)`, `imag(…)`, `abs(…)`");
 }
 

@@ -42,6 +42,20 @@ TEST_CASE("gradients of several calls of backward are added until cleared") {
     CHECK(x.grad().is_empty_handle());
 }
 
+TEST_CASE("equal values share on the tape as the function says") {
+    Function largest = compile("m := max[k](x[k])");
+    const auto gradient = [&] {
+        const Var x = param(Array::full(DType::f64, {4}, 1));
+        backward(largest(x));
+        return str(x.grad());
+    };
+    CHECK(gradient() == "[1, 0, 0, 0]");
+    largest.set_ties(Ties::even);
+    CHECK(gradient() == "[0.25, 0.25, 0.25, 0.25]");
+    largest.set_ties(Ties::zero);
+    CHECK(gradient() == "[0, 0, 0, 0]");
+}
+
 TEST_CASE("only gradients that lead to a parameter are computed") {
     const Function product = compile("z := x*y", "product");
     const Var x = param(Array::full(DType::f64, {}, 3));
@@ -103,7 +117,8 @@ TEST_CASE("what cannot be differentiated is told") {
     const Var x = param(Array::from<double>({1, 2}, {2}));
     CHECK(error_text([&] { backward(twice(x)); }) ==
           "shape: a loss is a scalar, this one has shape [2]\n"
-          "  = hint: sum it first, as in L := sum[i](Y[i])");
+          "  = hint: sum it first, as in L := sum[i](Y[i]), or give its cotangent: "
+          "backward(y, {.cotangent = dY})");
     CHECK(error_text([&] { backward(Var(Array(1.0))); }) ==
           "gradient: the loss does not depend on a parameter\n"
           "  = hint: param(array)");
@@ -113,13 +128,15 @@ TEST_CASE("what cannot be differentiated is told") {
     const Function add = compile("y[i] += x[i]", "add");
     CHECK(error_text([&] { (void)add(x, x); }) ==
           "gradient: `add` changes its argument `y` in place, which the tape cannot undo\n"
-          "  = hint: call it with arrays, or write the result to a new array with `:=`");
+          "  = hint: call it with arrays or under NoGrad, or write the result to a new array with "
+          "`:=`");
     const Function total = compile("s := sum[i](x[i])");
     const Var loss = total(x);
     backward(loss);
     CHECK(error_text([&] { backward(loss); }) ==
           "gradient: backward was called before on a part of this loss\n"
-          "  = hint: compute the loss again");
+          "  = hint: compute the loss again, or keep what it was made of: "
+          "backward(loss, {.retain = true})");
 }
 
 TEST_CASE("a chain of many calls is taken apart without deep recursion") {

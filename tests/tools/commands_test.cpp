@@ -115,6 +115,61 @@ TEST_CASE("grad names what is wrong") {
     CHECK(shape.err.starts_with("shape: "));
 }
 
+TEST_CASE("an argument of integers has no gradient, and is shown") {
+    const Outcome outcome =
+        run({"grad", "Y[i] := I[i]*x[i]", "--wrt", "x,I", "x=3:f32", "I=3:i32:ones"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err ==
+          "gradient: the argument `I` has type i32, which has no gradient\n"
+          "  | Y[i] := I[i]*x[i]\n"
+          "  |         ^\n"
+          "  = hint: convert it to f32 or f64\n");
+}
+
+TEST_CASE("equal values share as --ties says") {
+    const auto gradient = [&](const std::string& ties) {
+        return run({"grad", "m := max[k](a[k])", "--wrt", "a", "a=4:ones", "--ties", ties}).out;
+    };
+    CHECK(gradient("first") == "[1, 0, 0, 0]\n");
+    CHECK(gradient("even") == "[0.25, 0.25, 0.25, 0.25]\n");
+    CHECK(gradient("zero") == "[0, 0, 0, 0]\n");
+    CHECK(run({"grad", "y max= x", "--wrt", "x", "--ties", "zero"}).out ==
+          "dx := y >= x || isnan(y) ? 0 : dy\n");
+    CHECK(run({"explain", "m := max[k](a[k])", "--stage", "gradient", "--ties", "even"}).out ==
+          "# gradient of da\n"
+          "t1 := max[k](a[k])\n"
+          "da[k] := a[k] == t1 || isnan(a[k]) ? dm/sum[k2 | a[k2] == t1 || isnan(a[k2])](1) : 0\n");
+    const Outcome wrong = run({"grad", "y max= x", "--wrt", "x", "--ties", "odd"});
+    CHECK(wrong.status == 2);
+    CHECK(wrong.err ==
+          "--ties: odd not in {first,even,zero}\nRun with --help for more information.\n");
+    for (const std::string ties : {"first", "even", "zero"}) {
+        const Outcome checked = run(
+            {"check", "P[i] := max[k in 0:3](a[2*i+k])", "--ties", ties, "a=11:f32:randint(0,2)"});
+        CAPTURE(checked.out);
+        CHECK(checked.err.empty());
+        CHECK(checked.status == 0);
+    }
+}
+
+TEST_CASE("what is asked for twice is refused") {
+    const std::string end = "\nRun with --help for more information.\n";
+    const auto refused = [&](std::vector<std::string> words) {
+        const Outcome outcome = run(std::move(words));
+        CHECK(outcome.status == 2);
+        CHECK(outcome.out.empty());
+        return outcome.err;
+    };
+    CHECK(refused({"grad", linear, "--wrt", "W,b,W"}) == "--wrt: `W` is named twice" + end);
+    CHECK(refused({"explain", linear, "--wrt", "W,W"}) == "--wrt: `W` is named twice" + end);
+    CHECK(refused({"emit", "y[i] := x[i]", "x=3:f32", "--outputs", "y,y", "--target", "cpp", "-o",
+                   "y.cpp"}) == "--outputs: `y` is named twice" + end);
+    CHECK(refused({"run", "a := 1; b := 2", "-o", "b=x.npy", "-o", "b=y.npy"}) ==
+          "-o b=y.npy: `b` is written to `x.npy` already" + end);
+    CHECK(refused({"run", "a := 1; b := 2", "-o", "x.npy", "-o", "y.npy"}) ==
+          "-o y.npy: the result is written to `x.npy` already" + end);
+}
+
 TEST_CASE("explain shows the explicit form and the gradients") {
     const Outcome outcome = run({"explain", linear});
     CHECK(outcome.status == 0);

@@ -234,7 +234,7 @@ TEST_CASE("complex numbers have no order and do not fit real arrays") {
     CHECK(of("y[i] := a[i] < 1", one) ==
           "type: `a[i] < 1` orders complex numbers\n"
           "  | y[i] := a[i] < 1\n"
-          "  | ^^^^^^^^^^^^^^^^\n"
+          "  |         ^^^^^^^^\n"
           "  = hint: compare their parts: `real(…)`, `abs(…)`");
     CHECK(of("s := max[i](a[i])", one).starts_with("type: `max` orders complex numbers\n"));
     CHECK(of("s := argmin[i](a[i])", one).starts_with("type: `argmin` orders complex numbers\n"));

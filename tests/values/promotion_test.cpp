@@ -223,7 +223,7 @@ TEST_CASE("integers that no type holds together are an error that names both typ
     CHECK(error_text([&] { (void)type_of("y[i] := 2*a[i] + b[i]", arguments); }) ==
           "type: `2*a[i] + b[i]` combines u64 with i32\n"
           "  | y[i] := 2*a[i] + b[i]\n"
-          "  | ^^^^^^^^^^^^^^^^^^^^^\n"
+          "  |         ^^^^^^^^^^^^^\n"
           "  = hint: convert one of them, as in `i64(…)`");
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("a number that its type cannot hold is an error") {
     CHECK(of("y[i] := a[i]*300", DType::i8) ==
           "type: the number 300 does not fit the type i8\n"
           "  | y[i] := a[i]*300\n"
-          "  | ^^^^^^^^^^^^^^^^\n"
+          "  |              ^^^\n"
           "  = hint: convert what it is combined with, as in `i64(…)`");
     CHECK(of("y[i] := a[i] % size(a, 0)", DType::u8).starts_with("type: the number 300 does not"));
     CHECK(of("y[i] := max(a[i], -1)", DType::u16).starts_with("type: the number -1 does not fit"));

@@ -54,6 +54,15 @@ void add_execution(CLI::App& app, CommonOptions& options) {
     app.add_option("--threads", options.threads, "threads of a kernel")->check(CLI::Range(1, 1024));
 }
 
+void add_ties(CLI::App& app, CommonOptions& options) {
+    app.add_option("--ties", options.ties,
+                   "whose gradient that of equal largest or smallest values is: of the first, of "
+                   "each an even share, or zero")
+        ->check(CLI::IsMember({"first", "even", "zero"}));
+}
+
+Ties parse_ties(const CommonOptions& options) { return *grad::ties_from_name(options.ties); }
+
 std::optional<DType> parse_dtype(const CommonOptions& options) {
     if (options.dtype.empty()) return std::nullopt;
     const auto dtype = dtype_from_name(options.dtype);
@@ -114,6 +123,14 @@ std::vector<std::string> split_names(const std::string& list) {
     std::istringstream stream(list);
     for (std::string name; std::getline(stream, name, ',');)
         if (!name.empty()) names.push_back(name);
+    return names;
+}
+
+std::vector<std::string> split_distinct_names(std::string_view option, const std::string& list) {
+    std::vector<std::string> names = split_names(list);
+    for (auto name = names.begin(); name != names.end(); ++name)
+        if (std::find(names.begin(), name, *name) != name)
+            throw UsageError{format("{}: `{}` is named twice", option, *name)};
     return names;
 }
 

@@ -24,11 +24,14 @@ struct CommonOptions {
     std::string device;
     std::string dtype;  ///< empty: f32, and f64 or i64 for numbers that are updated
     int threads = 0;
+    std::string ties = "first";
 };
 
 /// Adds `PROGRAM [NAME=SPEC]... --dtype`, and `--device --threads` where something runs.
 void add_program(CLI::App& app, CommonOptions& options);
 void add_execution(CLI::App& app, CommonOptions& options);
+/// Adds `--ties`, where gradients are made.
+void add_ties(CLI::App& app, CommonOptions& options);
 
 /// The words cannot be understood: exit status 2.
 struct UsageError {
@@ -47,6 +50,8 @@ using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
 /// Throws: `io`, and what parse_program throws.
 [[nodiscard]] Program read_program(const std::string& program);
 [[nodiscard]] Function make_function(const CommonOptions& options);
+/// What `--ties` says.
+[[nodiscard]] Ties parse_ties(const CommonOptions& options);
 /// Applies `--threads`.
 void apply_threads(const CommonOptions& options);
 
@@ -55,6 +60,10 @@ void apply_threads(const CommonOptions& options);
 [[nodiscard]] Signature make_signature(const NamedSpecs& specs, const Program& program);
 /// `A,B` as names.
 [[nodiscard]] std::vector<std::string> split_names(const std::string& list);
+/// The same for an option whose names make one thing each.
+/// Throws: UsageError for a name that stands twice.
+[[nodiscard]] std::vector<std::string> split_distinct_names(std::string_view option,
+                                                            const std::string& list);
 
 /// The names of a program's arguments, in order.
 [[nodiscard]] std::vector<std::string> argument_names(const Program& program);

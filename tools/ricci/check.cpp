@@ -12,6 +12,7 @@
 #include "runtime/function_state.h"
 #include "runtime/reference.h"
 
+#include "tools/ricci/against.h"
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
 #include "tools/ricci/finite_differences.h"
@@ -162,8 +163,11 @@ Arguments in_double(const Function& function, const Arguments& arguments) {
 /// Every gradient of the result, in double precision.
 class GradientCheck {
   public:
-    GradientCheck(Report& report, const Function& function, const Arguments& arguments)
-        : report_(report), function_(function), arguments_(in_double(function, arguments)) {
+    GradientCheck(Report& report, const Function& function, const Arguments& arguments, Ties ties)
+        : report_(report),
+          function_(function),
+          ties_(ties),
+          arguments_(in_double(function, arguments)) {
         const Bound bound(function.program(), arguments_, {});
         const auto estimate = runtime::evaluate_with_bounds(bound.program, bound.arguments);
         const Array value = estimate.front().value;
@@ -188,7 +192,7 @@ class GradientCheck {
         }
         Function gradient;
         try {
-            gradient = function_.grad(argument);
+            gradient = function_.grad(argument, {.ties = ties_});
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::gradient) throw;
             report_.note(what, error.diagnosis().message);
@@ -210,6 +214,7 @@ class GradientCheck {
   private:
     Report& report_;
     const Function& function_;
+    Ties ties_;
     Arguments arguments_;
     Array cotangent_;
     double value_error_ = 0;
@@ -221,20 +226,30 @@ bool has_complex_numbers(const Function& function, const Arguments& arguments) {
                                [](const auto& given) { return is_complex(given.second.dtype()); });
 }
 
-int run(const CommonOptions& options) {
-    const NamedSpecs specs = parse_arguments(options);
-    apply_threads(options);
+struct Options {
+    CommonOptions common;
+    std::string against;
+    double tolerance = 1e-8;
+};
+
+int run(const Options& options) {
+    const NamedSpecs specs = parse_arguments(options.common);
+    apply_threads(options.common);
     // The reference is what compiled code is compared with.
     const Device device = default_device() == Device::cuda ? Device::cuda : Device::cpu;
-    const Function function(read_program(options.program), {}, device);
+    Function function(read_program(options.common.program), {}, device);
     const Arguments arguments = make_arguments(specs, function.program());
+    if (!options.against.empty()) {
+        function.set_ties(parse_ties(options.common));
+        return compare_with_file(function, arguments, options.against, options.tolerance);
+    }
     Report report;
     check_outputs(report, function, arguments);
     if (has_complex_numbers(function, arguments)) {
         report.note("gradients", "the program has complex numbers");
         return report.finish();
     }
-    GradientCheck gradients(report, function, arguments);
+    GradientCheck gradients(report, function, arguments, parse_ties(options.common));
     for (const std::string& argument : argument_names(function.program()))
         gradients.check(argument);
     return report.finish();
@@ -243,19 +258,30 @@ int run(const CommonOptions& options) {
 }  // namespace
 
 void add_check(CLI::App& app, Command& chosen) {
-    const auto options = std::make_shared<CommonOptions>();
+    const auto options = std::make_shared<Options>();
     CLI::App* command =
         app.add_subcommand("check", "Compare compiled code and gradients with slow evaluation");
-    add_program(*command, *options);
-    command->add_option("--threads", options->threads, "threads of a kernel")
+    add_program(*command, options->common);
+    add_ties(*command, options->common);
+    command->add_option("--against", options->against,
+                        "FILE with gradients written by hand, as in dW[o,k] := …: compares them "
+                        "with the generated ones instead");
+    command
+        ->add_option("--tolerance", options->tolerance,
+                     "of --against: the relative difference that is allowed (1e-8)")
+        ->check(CLI::NonNegativeNumber);
+    command->add_option("--threads", options->common.threads, "threads of a kernel")
         ->check(CLI::Range(1, 1024));
     command->footer(
         R"help(Outputs are compared with the reference evaluator; gradients, in f64, with it and
 with central differences at up to 32 elements. Elements where rounding or a kink decides are
 skipped. Exit status 1 when one disagrees. RICCI_DEVICE=cuda checks what runs on a GPU.
+With --against, the file's program may take the arguments, the outputs and the cotangent dY of the
+result (random unless given); differences are those in f64, times those of the types given.
 Examples:
   ricci check "Y[n,o] := W[o,k]*X[n,k] + b[o]" W=5x7 X=3x7 b=5:f32
-  ricci check "m[i] := max[k](A[i,k])" A=4x6:f64)help");
+  ricci check "m[i] := max[k](A[i,k])" A=4x6:f64
+  ricci check "Y[n,o] := W[o,k]*X[n,k]" W=5x7 X=3x7 --against gradients.ricci)help");
     command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

@@ -39,7 +39,7 @@ class Sources {
           given_(make_signature(parse_arguments(options.common), program_)) {
         for (auto& [name, spec] : given_) spec.strides.clear();  // row-major, as it is documented
         Signature forward = given_;
-        grad::Options gradients;
+        grad::Options gradients{.ties = parse_ties(options.common)};
         for (const auto& [name, spec] : given_) {
             const auto output = output_of_cotangent(program_, name);
             if (!options.wrt.empty() && !program_.argument(name) && output) {
@@ -50,7 +50,7 @@ class Sources {
             }
         }
         add(program_, forward, outputs(options), program_.source->text);
-        for (const std::string& argument : split_names(options.wrt)) {
+        for (const std::string& argument : split_distinct_names("--wrt", options.wrt)) {
             const Program gradient = grad::gradient(program_, argument, gradients);
             add(gradient, signature_of_gradient(gradient, given_, program_), {}, str(gradient));
         }
@@ -61,7 +61,7 @@ class Sources {
   private:
     /// What the forward gives: the result, or what is asked for, and all that is updated.
     [[nodiscard]] std::vector<std::string> outputs(const Options& options) const {
-        std::vector<std::string> names = split_names(options.targets);
+        std::vector<std::string> names = split_distinct_names("--outputs", options.targets);
         if (names.empty()) names.push_back(program_.at(program_.result()).name);
         for (const TensorId id : program_.arguments) {
             const std::string& name = program_.at(id).name;
@@ -116,6 +116,7 @@ void add_emit(CLI::App& app, Command& chosen) {
     CLI::App* command =
         app.add_subcommand("emit", "Write a program and its gradients as source that stands alone");
     add_program(*command, options->common);
+    add_ties(*command, options->common);
     command->add_option("--wrt", options->wrt, "gradients to add, as in A,B");
     command->add_option("--outputs", options->targets,
                         "targets that the function gives (the last one), as in Y,Z");

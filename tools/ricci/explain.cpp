@@ -108,7 +108,8 @@ class Explanation {
           is_gpu_(is_for_gpu(stages_, options)),
           program_(read_program(options.common.program)),
           given_(make_signature(parse_arguments(options.common), program_)),
-          wrt_(split_names(options.wrt)) {
+          ties_(parse_ties(options.common)),
+          wrt_(split_distinct_names("--wrt", options.wrt)) {
         // Shapes are checked whenever they are given, whatever is shown.
         if (!given_.empty()) (void)ricci::bind(canonicalise(program_), given_);
         if (stages_.empty()) {
@@ -140,7 +141,7 @@ class Explanation {
     void make_gradients() {
         const bool is_shown = std::ranges::find(stages_, Stage::gradient) != stages_.end();
         const bool is_all = wrt_.empty() && is_shown;
-        grad::Options options;
+        grad::Options options{.ties = ties_};
         for (const auto& [name, spec] : given_)
             if (is_complex(spec.dtype)) options.complex_arguments.push_back(name);
         for (const std::string& argument : is_all ? argument_names(program_) : wrt_) {
@@ -187,6 +188,7 @@ class Explanation {
     bool is_gpu_;
     Program program_;
     Signature given_;
+    Ties ties_;
     std::vector<std::string> wrt_;
     std::vector<Subject> gradients_;
     std::string skipped_;
@@ -205,6 +207,7 @@ void add_explain(CLI::App& app, Command& chosen) {
     CLI::App* command =
         app.add_subcommand("explain", "Show how a program is understood and compiled");
     add_program(*command, options->common);
+    add_ties(*command, options->common);
     command->add_option("--wrt", options->wrt, "gradients to show (all), as in A,B");
     command->add_option(
         "--stage", options->stages,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 
@@ -23,14 +24,20 @@ class Directional {
     [[nodiscard]] double element(std::size_t i) const { return base_.span<double>()[i]; }
 
     [[nodiscard]] double at(std::size_t i, double value) const {
+        return total(values_at(i, value));
+    }
+    /// The result.
+    [[nodiscard]] Array values_at(std::size_t i, double value) const {
         Arguments moved;
         // Copies: the function may update its arguments.
         for (const auto& [name, array] : arguments_)
             moved.emplace_back(name, array.is_weak() ? array : array.copy());
         moved[position_].second = base_.copy();
         moved[position_].second.span<double>()[i] = value;
-        const Array result = function_(moved).to(DType::f64);
-        const auto values = result.span<double>();
+        return function_(moved).to(DType::f64);
+    }
+    [[nodiscard]] double total(const Array& result) const {
+        const auto values = result.span<const double>();
         const auto weights = cotangent_.span<double>();
         double sum = 0;
         double lost = 0;  // compensated: the differences below are small
@@ -41,6 +48,23 @@ class Directional {
             sum = next;
         }
         return sum;
+    }
+
+    /// Between what the derivative lies when each number of the result moves by itself as it does
+    /// to one side or to the other, from three results in order of the element.
+    [[nodiscard]] std::pair<double, double> between(const Array& down, const Array& here,
+                                                    const Array& up, double step) const {
+        const auto weights = cotangent_.span<const double>();
+        double low = 0;
+        double high = 0;
+        for (std::size_t k = 0; k < weights.size(); ++k) {
+            const double middle = here.span<const double>()[k];
+            const double left = weights[k] * (middle - down.span<const double>()[k]) / step;
+            const double right = weights[k] * (up.span<const double>()[k] - middle) / step;
+            low += std::min(left, right);
+            high += std::max(left, right);
+        }
+        return {low, high};
     }
 
   private:
@@ -68,16 +92,16 @@ Estimate estimate(const Directional& sum, std::size_t i, double value_error) {
         const double down = x - step;
         return (sum.at(i, up) - sum.at(i, down)) / (up - down);
     };
-    const double here = sum.at(i, x);
-    const double left = (here - sum.at(i, x - h)) / h;
-    const double right = (sum.at(i, x + h) - here) / h;
+    // Where several numbers have a kink, each may take either side's share.
+    const auto [low, high] =
+        sum.between(sum.values_at(i, x - h), sum.values_at(i, x), sum.values_at(i, x + h), h);
     const double coarse = central(h);
     const double fine = central(h / 2);
     Estimate result;
     result.derivative = (4 * fine - coarse) / 3;
     result.uncertainty = 8 * value_error / h + 4 * std::abs(fine - coarse);
-    result.low = std::min(left, right) - 8 * value_error / h;
-    result.high = std::max(left, right) + 8 * value_error / h;
+    result.low = low - 8 * value_error / h;
+    result.high = high + 8 * value_error / h;
     return result;
 }
 

@@ -21,7 +21,7 @@ struct DifferenceResult {
 /// f64, at up to `max_elements` elements spread over the argument. What may differ is bounded by
 /// the rounding of the function values (`value_error`: of the whole sum) over the step, and by how
 /// much the difference still changes when the step is halved. At a kink the gradient has to lie
-/// between the differences of the two sides.
+/// between the differences of the two sides, each number of the result for itself.
 /// `arguments` are those of `function`, all floating ones f64.
 [[nodiscard]] DifferenceResult compare_with_differences(const Function& function,
                                                         const Arguments& arguments,

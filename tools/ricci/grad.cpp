@@ -59,14 +59,15 @@ std::vector<std::string> outputs_asked(const Program& program,
 
 /// `--forward`: the tangents of outputs, printed or evaluated.
 int run_forward(const Function& function, const std::vector<std::string>& wrt,
-                const NamedSpecs& specs, const std::vector<OutputRequest>& requests) {
+                const NamedSpecs& specs, const std::vector<OutputRequest>& requests, Ties ties) {
     const Program& program = function.program();
     const std::vector<std::string> outputs = outputs_asked(program, requests);
     if (specs.empty() && requests.empty() && !program.arguments.empty()) {
-        std::fputs((str(function.jvp(wrt)) + "\n").c_str(), stdout);
+        std::fputs((str(function.jvp(wrt, {}, ties)) + "\n").c_str(), stdout);
         return 0;
     }
-    const Tangents tangents = make_tangents(function, wrt, outputs, make_arguments(specs, program));
+    const Tangents tangents =
+        make_tangents(function, wrt, outputs, make_arguments(specs, program), ties);
     const std::vector<Array> values = tangents.function.call(tangents.arguments, tangents.names);
     NamedResults results;
     for (std::size_t n = 0; n < values.size(); ++n)
@@ -81,18 +82,21 @@ int run_forward(const Function& function, const std::vector<std::string>& wrt,
 int run(const Options& options) {
     const std::vector<OutputRequest> requests = parse_outputs(options.outputs);
     const NamedSpecs specs = parse_arguments(options.common);
-    const std::vector<std::string> wrt = split_names(options.wrt);
+    const std::vector<std::string> wrt = split_distinct_names("--wrt", options.wrt);
     if (wrt.empty()) throw UsageError{"--wrt names no argument"};
     apply_threads(options.common);
     const Function function = make_function(options.common);
-    if (options.is_forward) return run_forward(function, wrt, specs, requests);
+    if (options.is_forward)
+        return run_forward(function, wrt, specs, requests, parse_ties(options.common));
     if (specs.empty() && requests.empty() && !function.program().arguments.empty()) {
         for (const std::string& argument : wrt)
-            std::fputs((str(function.grad(argument)) + "\n").c_str(), stdout);
+            std::fputs(
+                (str(function.grad(argument, {.ties = parse_ties(options.common)})) + "\n").c_str(),
+                stdout);
         return 0;
     }
-    const std::vector<Gradient> gradients =
-        make_gradients(function, wrt, make_arguments(specs, function.program()));
+    const std::vector<Gradient> gradients = make_gradients(
+        function, wrt, make_arguments(specs, function.program()), parse_ties(options.common));
     std::vector<std::size_t> asked;
     for (const OutputRequest& request : requests)
         asked.push_back(find_gradient(gradients, request.name));
@@ -116,6 +120,7 @@ void add_grad(CLI::App& app, Command& chosen) {
         app.add_subcommand("grad", "Print gradients or tangents of a program, or evaluate them");
     add_program(*command, options->common);
     add_execution(*command, options->common);
+    add_ties(*command, options->common);
     command->add_option("--wrt", options->wrt, "arguments, as in A,B")->required();
     command->add_flag("--forward", options->is_forward,
                       "forward mode: how the result moves when the arguments of --wrt do");
@@ -132,6 +137,7 @@ What is printed is a program, whose derivatives are those of higher order.
 Examples:
   ricci grad "Y[n,o] := W[o,k]*X[n,k] + b[o]" --wrt W,b
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W,X W=2x3 X=4x3
+  ricci grad "m[i] := max[k](A[i,k])" --wrt A --ties even
   ricci grad "Y[n,o] := W[o,k]*X[n,k]" --wrt W W=2x3 X=4x3 dY=dy.npy -o dW=dw.npy
   ricci grad "y[i] := x[i]^3" --wrt x --forward x=3:ones dx=3:arange)help");
     command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

@@ -69,7 +69,7 @@ Signature signature_of_gradient(const Program& gradient, const Signature& given,
 }
 
 std::vector<Gradient> make_gradients(const Function& function, const std::vector<std::string>& wrt,
-                                     const Arguments& given) {
+                                     const Arguments& given, Ties ties) {
     const Program& program = function.program();
     const std::vector<std::string> forward = argument_names(program);
     Arguments arguments;
@@ -90,7 +90,7 @@ std::vector<Gradient> make_gradients(const Function& function, const std::vector
     for (const std::string& argument : wrt) {
         Gradient gradient;
         gradient.argument = argument;
-        gradient.function = function.grad(argument, outputs);
+        gradient.function = function.grad(argument, {.cotangents = outputs, .ties = ties});
         const Program& derived = gradient.function.program();
         gradient.name = derived.at(derived.result()).name;
         // Copies: a gradient of an update changes its cotangent in place.
@@ -109,10 +109,10 @@ std::vector<Gradient> make_gradients(const Function& function, const std::vector
 }
 
 Tangents make_tangents(const Function& function, const std::vector<std::string>& wrt,
-                       const std::vector<std::string>& outputs, const Arguments& given) {
+                       const std::vector<std::string>& outputs, const Arguments& given, Ties ties) {
     const Program& forward = function.program();
     Tangents tangents;
-    tangents.function = function.jvp(wrt, outputs);
+    tangents.function = function.jvp(wrt, outputs, ties);
     const Program& derived = tangents.function.program();
     for (const TensorId output : derived.outputs) tangents.names.push_back(derived.at(output).name);
     // Copies: a tangent of what an update changes is changed itself.

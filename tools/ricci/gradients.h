@@ -24,7 +24,7 @@ struct Gradient {
 /// `name` for arguments and cotangents that do not exist, and what binding throws.
 [[nodiscard]] std::vector<Gradient> make_gradients(const Function& function,
                                                    const std::vector<std::string>& wrt,
-                                                   const Arguments& given);
+                                                   const Arguments& given, Ties ties = Ties::first);
 
 /// The tangents of outputs, ready to be called.
 struct Tangents {
@@ -39,7 +39,7 @@ struct Tangents {
 /// throws.
 [[nodiscard]] Tangents make_tangents(const Function& function, const std::vector<std::string>& wrt,
                                      const std::vector<std::string>& outputs,
-                                     const Arguments& given);
+                                     const Arguments& given, Ties ties = Ties::first);
 
 /// The output whose cotangent has that name (`dY`, or `dY_` where `dY` is taken), if any.
 [[nodiscard]] std::optional<std::string> output_of_cotangent(const Program& program,

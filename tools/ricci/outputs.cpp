@@ -43,6 +43,11 @@ std::vector<OutputRequest> parse_outputs(const std::vector<std::string>& words) 
         };
         if (std::ranges::any_of(requests, is_same))
             throw UsageError{format("-o {}: two outputs to one file", word)};
+        const auto twin = std::ranges::find(requests, request.name, &OutputRequest::name);
+        if (twin != requests.end())
+            throw UsageError{format(
+                "-o {}: {} is written to `{}` already", word,
+                request.name.empty() ? "the result" : format("`{}`", request.name), twin->path)};
         requests.push_back(std::move(request));
     }
     return requests;

@@ -15,7 +15,8 @@ struct OutputRequest {
     std::string path;
 };
 
-/// Reads the words after `-o`. Throws: UsageError for a name that is not followed by a file.
+/// Reads the words after `-o`. Throws: UsageError for a name that is not followed by a file, and
+/// for a file or an output that stands twice.
 [[nodiscard]] std::vector<OutputRequest> parse_outputs(const std::vector<std::string>& words);
 
 /// Results by name, in the order asked for.

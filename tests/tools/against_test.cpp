@@ -1,0 +1,125 @@
+// tests/tools/against_test.cpp – ricci check --against: gradients written by hand
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/runtime/temporary_folder.h"
+#include "tests/tools/command.h"
+
+namespace ricci::tests {
+namespace {
+
+/// `ricci check` against a file of that text, called `hand.ricci`.
+Outcome check(const std::string& program, std::vector<std::string> words, const std::string& file) {
+    const TemporaryFolder folder;
+    write_bytes(folder / "hand.ricci", file);
+    words.insert(words.begin(), {"check", program});
+    words.insert(words.end(), {"--against", "hand.ricci"});
+    return ricci_command(folder.path().string(), words);
+}
+
+/// The table with its times, which are numbers, replaced by `T`.
+std::string without_times(const std::string& table) {
+    return std::regex_replace(table, std::regex(" +[0-9.]+ +[0-9.]+  (ok|WRONG)\n"), " T T $1\n");
+}
+
+const std::string head =
+    "what       shape            type difference at               generated       by hand "
+    "generated us   by hand us\n";
+const std::string linear = "Y[n,o] := W[o,k]*X[n,k] + b[o]";
+const std::vector<std::string> sizes = {"W=2x3:arange", "X=4x3:ones", "b=2:f32"};
+
+TEST_CASE("gradients by hand that are right are compared and timed") {
+    const Outcome outcome = check(linear, sizes,
+                                  "# one after the other\n"
+                                  "dW[o,k] := dY[n,o]*X[n,k]\n"
+                                  "db[o] := sum[n](dY[n,o])\n");
+    CHECK(outcome.err.empty());
+    CHECK(outcome.status == 0);
+    CHECK(without_times(outcome.out) == head +
+                                            "dW         [2, 3]           f32           0 T T ok\n"
+                                            "db         [2]              f32           0 T T ok\n");
+}
+
+TEST_CASE("a gradient that is wrong is shown with its place, both values and both times") {
+    std::vector<std::string> words = sizes;
+    words.push_back("dY=4x2:ones");
+    const Outcome outcome = check(linear, words,
+                                  "dW[o,k] := dY[n,o]*X[n,k]*(o == 1 && k == 2 ? 1.5 : 1)\n"
+                                  "dX[n,k] := dY[n,o]*W[o,k]\n");
+    CHECK(outcome.status == 1);
+    CHECK(without_times(outcome.out) ==
+          head +
+              "dW         [2, 3]           f32        0.33 [1, 2]                   4             "
+              "6 T T WRONG\n"
+              "dX         [4, 3]           f32           0 T T ok\n");
+    CHECK(outcome.err ==
+          "dW: at [1, 2] generated 4, hand.ricci 6: a relative difference of 0.33\n");
+    words.insert(words.end(), {"--tolerance", "0.5"});
+    const std::string wrong = "dW[o,k] := dY[n,o]*X[n,k]*(o == 1 && k == 2 ? 1.5 : 1)";
+    CHECK(check(linear, words, wrong).status == 0);
+}
+
+TEST_CASE("gradients by hand may read the outputs, update cotangents, and be of numbers") {
+    const auto passes = [](const std::string& program, const std::vector<std::string>& words,
+                           const std::string& file) {
+        const Outcome outcome = check(program, words, file);
+        CAPTURE(outcome.out);
+        CHECK(outcome.err.empty());
+        CHECK(outcome.status == 0);
+    };
+    passes("y[i] := tanh(x[i])", {"x=50:f32"}, "dx[i] := dy[i]*(1 - y[i]^2)");
+    passes("y[i] := tanh(x[i])", {"x=50:f16"}, "dx[i] := dy[i]*(1 - y[i]^2)");
+    passes("B[i] *= s[i]", {"B=5:f32", "s=5:f32"},
+           "t[i] := dB[i]; dB[i] = dB[i]*s[i]; ds[i] := B[i]*t[i]");
+    passes("y[i] := a*x[i]", {"a=2", "x=5:f32"}, "da := dy[i]*x[i]; dx[i] := a*dy[i]");
+    passes("m := max[k](x[k])", {"x=4:f32:ones", "--ties", "even"},
+           "dx[k] := dm/size(x,0) + 0*x[k]");
+}
+
+TEST_CASE("a file that is wrong is told") {
+    const auto error = [&](const std::string& file) {
+        const Outcome outcome = check(linear, sizes, file);
+        CHECK(outcome.status == 1);
+        CHECK(outcome.out.empty());
+        return outcome.err;
+    };
+    CHECK(error("dW[o,k] := dY[n,o]*Z[n,k]") ==
+          "name: `Z` is no argument or output of `Y`, and not its cotangent `dY`\n"
+          "  --> hand.ricci:1:20\n"
+          "  | dW[o,k] := dY[n,o]*Z[n,k]\n"
+          "  |                    ^\n"
+          "  = hint: there are `W`, `X`, `b`, `Y`, `dY`\n");
+    CHECK(error("dW[k,o] := dY[n,o]*X[n,k]") ==
+          "shape: `dW` is [3, 2], the argument `W` [2, 3]\n"
+          "  --> hand.ricci:1:1\n"
+          "  | dW[k,o] := dY[n,o]*X[n,k]\n"
+          "  | ^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+          "  = hint: give `dW` the shape of `W`\n");
+    CHECK(error("dW[o,k] := 1i*dY[n,o]*X[n,k]") ==
+          "type: `dW` is of c128, the argument `W` of f64\n"
+          "  --> hand.ricci:1:1\n"
+          "  | dW[o,k] := 1i*dY[n,o]*X[n,k]\n"
+          "  | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+          "  = hint: take the real part: `real(…)`\n");
+    CHECK(error("dV[o] := dY[n,o]") ==
+          "name: `hand.ricci` makes `dV`, and no gradient of an argument of `Y`\n"
+          "  = hint: the gradients are `dW`, `dX`, `db`\n");
+    CHECK(error("dW[o,k] := dY[n,o]*X[n,k") ==
+          "syntax: expected `]`, found the end of the program\n"
+          "  --> hand.ricci:1:25\n"
+          "  | dW[o,k] := dY[n,o]*X[n,k\n"
+          "  |                     ~   ^\n"
+          "  |                     opened here\n"
+          "  = hint: close it with `]`\n");
+    const TemporaryFolder folder;
+    const Outcome missing = ricci_command(folder.path().string(),
+                                          {"check", "y := x", "x=2", "--against", "nowhere.ricci"});
+    CHECK(missing.status == 1);
+    CHECK(missing.err == "io: cannot read `nowhere.ricci`: No such file or directory\n");
+}
+
+}  // namespace
+}  // namespace ricci::tests
