@@ -42,7 +42,7 @@ struct Holder {
 /// Where a term stands: the indices bound around it, outermost first, and what is known of them.
 struct Scope {
     std::vector<IndexId> indices;
-    std::vector<Expr> conditions;  ///< of reducers, that read nothing
+    std::vector<Expr> conditions;  ///< of reducers, that read no arrays
     std::vector<Expr> guards;      ///< all that must hold for the term to be evaluated
 };
 
@@ -109,6 +109,7 @@ class Canonicaliser {
     Expr lift(Expr root, const Scope& scope);
     Expr lift_guarded(Expr root, const std::vector<Expr>& reductions, const Scope& scope);
     Reduce with_lifted_operands(const Reduce& reduce, const Scope& scope);
+    bool reads_scalars_alone(Expr condition) const;
     Reduce guarded(Reduce reduce, const Scope& scope) const;
     Expr temporary(const Reduce& reduce, const Scope& scope);
     Holder make_temporary(const Reduce& reduce, const Pattern& pattern, const Scope& scope);
@@ -259,10 +260,16 @@ Reduce Canonicaliser::with_lifted_operands(const Reduce& reduce, const Scope& sc
     inner.indices.insert(inner.indices.end(), reduce.indices.begin(), reduce.indices.end());
     const Expr condition = reduce.condition ? lift(reduce.condition, inner) : Expr();
     for (Expr e : conjuncts(condition)) {
-        if (tensors_read(e).empty()) inner.conditions.push_back(e);
+        if (reads_scalars_alone(e)) inner.conditions.push_back(e);
         inner.guards.push_back(e);
     }
     return {reduce.reducer, reduce.indices, condition, lift(reduce.body, inner)};
+}
+
+/// Numbers given by the caller may keep subscripts inside: `A[t-$c]` where `t - c >= 0`.
+bool Canonicaliser::reads_scalars_alone(Expr condition) const {
+    return std::ranges::all_of(tensors_read(condition),
+                               [&](TensorId id) { return program_.at(id).role == Role::scalar; });
 }
 
 /// The reduction restricted to points that its scope lets happen, where that matters: an access

@@ -159,11 +159,12 @@ Expr SizeEvaluator::subscript_with_numbers(Expr e) {
 
 Expr SizeEvaluator::condition_with_numbers(Expr condition) {
     Context& context = *program_.context;
-    return rewrite(context, with_numbers(condition, false), [&](Expr node) {
+    const Expr numbers = rewrite(context, condition, [&](Expr node) {
         const auto* access = std::get_if<Access>(&node->term);
         if (!access || !access->at.empty() || !is_whole(access->tensor)) return node;
         return context.integer(value(node));
     });
+    return with_numbers(numbers, false);
 }
 
 bool SizeEvaluator::is_whole(TensorId id) const {

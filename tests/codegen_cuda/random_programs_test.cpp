@@ -48,7 +48,7 @@ TEST_CASE("kernels of random programs and their gradients compile without spills
     for_each_program(count(), [&](const RandomProgram& random, const Program& program) {
         sample.add(program, random.signature);
     });
-    for_each_gradient(count(), [&](const RandomProgram&, const RandomGradient& gradient) {
+    for_each_gradient(count(), [&](const RandomProgram&, const RandomDerivative& gradient) {
         sample.add(gradient.program, gradient.signature);
     });
     sample.compile();

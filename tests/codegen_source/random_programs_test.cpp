@@ -27,7 +27,7 @@ TEST_CASE("random programs as C++ agree with the reference") {
 
 TEST_CASE("gradients of random programs as C++ agree with the reference") {
     SourceBatch batch;
-    const auto add = [&](const RandomProgram& random, const RandomGradient& gradient) {
+    const auto add = [&](const RandomProgram& random, const RandomDerivative& gradient) {
         batch.add(format("{}gradient of {}", str(random), gradient.argument), gradient.program,
                   gradient.signature, random.seed);
     };

@@ -72,7 +72,7 @@ void check_programs(const RandomForms& forms, std::size_t programs = count()) {
 
 void check_gradients(const RandomForms& forms) {
     Sample sample;
-    const auto add = [&](const RandomProgram& random, const RandomGradient& gradient) {
+    const auto add = [&](const RandomProgram& random, const RandomDerivative& gradient) {
         sample.add(
             format("{}gradient of {}:\n{}", str(random), gradient.argument, str(gradient.program)),
             gradient.program, gradient.signature, random.seed);

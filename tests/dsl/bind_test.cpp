@@ -99,6 +99,20 @@ TEST_CASE("the condition of a reducer takes part in the proof") {
                         {{"x", array({10})}}));
 }
 
+TEST_CASE("scalars in conditions take part in proofs, also in what is computed of them") {
+    const Signature signature = {{"A", array({3, 4})}, {"B", array({5})}, {"c", number(2)}};
+    const auto extent = [&](const std::string& condition, const std::string& body) {
+        return result(
+                   bound("Y[t] := sum[i | " + condition + "](" + body + ") where t in 0:size(B,0)",
+                         signature))
+            .shape.at(0);
+    };
+    const std::string inside = "t - c >= max(0, -c) && t - c < min(size(A,0), 9 - c) && i < 3";
+    CHECK(extent(inside, "A[t-$c,i]") == 5);
+    // What is nested becomes an array of its own, where the condition has to hold, too.
+    CHECK(extent(inside, "A[t-$c,i] * sum[k](A[t-$c,k]^2)") == 5);
+}
+
 TEST_CASE("a scalar in a subscript is a number when the program is bound") {
     const Signature good{
         {"s", number(2)}, {"x", array({5})}, {"w", array({3})}, {"O", array({11})}};

@@ -13,6 +13,7 @@
 #include "dsl/program.h"
 #include "dsl/walk.h"
 #include "grad/gradient.h"
+#include "grad/jvp.h"
 #include "runtime/function.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/reference.h"
@@ -162,22 +163,28 @@ void compare_outputs(const Program& program, const Signature& signature, std::st
     }
 }
 
-void compare_gradients(const Program& program, const Signature& signature, Choices& choices) {
+void compare_derivative(const Program& derivative, const Signature& signature, Choices& choices,
+                        const std::string& what) {
+    Signature needed;
+    for (TensorId id : derivative.arguments) {
+        const std::string& argument = derivative.at(id).name;
+        const auto known = signature.find(argument);
+        needed.emplace(
+            argument, known != signature.end() ? known->second : spec_for(derivative, id, choices));
+    }
+    compare_outputs(derivative, needed, what);
+}
+
+void compare_derivatives(const Program& program, const Signature& signature, Choices& choices) {
     std::size_t count = 0;
     for (const auto& [name, spec] : signature) {
         if (spec.is_weak || !is_floating(spec.dtype) || ++count > most_gradients) continue;
         const auto gradient = outcome([&] { return grad::gradient(program, name); }).first;
-        if (!gradient) continue;
-        Signature extended = signature;
-        for (TensorId id : gradient->arguments) {
-            const std::string& argument = gradient->at(id).name;
-            if (!extended.contains(argument))
-                extended.emplace(argument, spec_for(*gradient, id, choices));
-        }
-        Signature needed;
-        for (TensorId id : gradient->arguments)
-            needed.insert(*extended.find(gradient->at(id).name));
-        compare_outputs(*gradient, needed, format("the gradient for {}", name));
+        if (gradient)
+            compare_derivative(*gradient, signature, choices, format("the gradient for {}", name));
+        const auto tangent = outcome([&] { return grad::jvp(program, {name}); }).first;
+        if (tangent)
+            compare_derivative(*tangent, signature, choices, format("the tangent for {}", name));
     }
 }
 
@@ -193,7 +200,7 @@ void fuzz_pipeline(std::string_view input) {
     for (TensorId id : program->arguments)
         signature.emplace(program->at(id).name, spec_for(*program, id, choices));
     compare_outputs(*program, signature, "the program");
-    compare_gradients(*program, signature, choices);
+    compare_derivatives(*program, signature, choices);
 }
 
 }  // namespace ricci::tests

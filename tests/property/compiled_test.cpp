@@ -82,16 +82,20 @@ std::size_t form_count() {
     return count <= 300 ? count / 3 : count;
 }
 
-void check_gradients(const RandomForms& forms, std::size_t count = program_count()) {
+using ForEach = void (*)(std::size_t, const CheckDerivative&, const RandomForms&);
+
+void check_derivatives(ForEach for_each, const RandomForms& forms,
+                       std::size_t count = program_count()) {
     Comparison total;
-    const auto check = [&](const RandomProgram& random, const RandomGradient& gradient) {
-        const Comparison comparison = compiled(gradient.program, gradient.signature, random.seed);
+    const auto check = [&](const RandomProgram& random, const RandomDerivative& derivative) {
+        const Comparison comparison =
+            compiled(derivative.program, derivative.signature, random.seed);
         if (!comparison.holds())
-            FAIL_CHECK(format("{}gradient of {}: {}\n{}", str(random), gradient.argument,
-                              comparison.failure, str(gradient.program)));
+            FAIL_CHECK(format("{}derivative by {}: {}\n{}", str(random), derivative.argument,
+                              comparison.failure, str(derivative.program)));
         total += comparison;
     };
-    for_each_gradient(count / 3, check, forms);
+    for_each(count / 3, check, forms);
     MESSAGE(summary(total));
     CHECK(total.compared > 10 * total.skipped);
 }
@@ -116,14 +120,22 @@ TEST_CASE("compiled programs of every form and type agree with the reference") {
     check_programs({.subscripts = true, .all_types = true, .language = true}, 2, form_count());
 }
 
-TEST_CASE("compiled gradients agree with the reference") { check_gradients({}); }
+TEST_CASE("compiled gradients agree with the reference") {
+    check_derivatives(for_each_gradient, {});
+}
 
 TEST_CASE("compiled gradients through gathered and modified subscripts agree with the reference") {
-    check_gradients({.subscripts = true});
+    check_derivatives(for_each_gradient, {.subscripts = true});
 }
 
 TEST_CASE("compiled gradients through every form agree with the reference") {
-    check_gradients({.subscripts = true, .language = true}, form_count());
+    check_derivatives(for_each_gradient, {.subscripts = true, .language = true}, form_count());
+}
+
+TEST_CASE("compiled tangents agree with the reference") { check_derivatives(for_each_tangent, {}); }
+
+TEST_CASE("compiled tangents through every form agree with the reference") {
+    check_derivatives(for_each_tangent, {.subscripts = true, .language = true}, form_count());
 }
 
 TEST_CASE("results have the same bits for any number of threads") {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "grad/gradient.h"
 #include "grad/jvp.h"
+#include "tests/property/sample.h"
 #include "tests/support/compare.h"
 
 namespace ricci::tests {
@@ -44,24 +45,7 @@ std::optional<Program> derived(Make make) {
     }
 }
 
-/// More points take the reference seconds: what is gathered, it looks for everywhere.
 constexpr double most_points = 3e6;
-
-/// How many points the program's equations go through.
-double points(const BoundProgram& program) {
-    double all = 0;
-    for (const BoundEquation& equation : program.equations) {
-        double of_one = 1;
-        const auto count = [&](const std::vector<IndexId>& indices) {
-            for (const IndexId index : indices)
-                of_one *= static_cast<double>(program.at(index).extent());
-        };
-        count(equation.indices);
-        if (equation.reduction) count(equation.reduction->indices);
-        all += of_one;
-    }
-    return all;
-}
 
 /// A sum over elements of f64 arrays of one shape.
 template <class Term>

@@ -1,4 +1,6 @@
 // tests/property/language_test.cpp – what printing and rewriting must keep, on random programs
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "base/text.h"
@@ -12,13 +14,14 @@ namespace ricci::tests {
 namespace {
 
 /// Checks that two canonical programs have the same values, up to the rounding of each.
-void check_same_values(const RandomProgram& random, const Program& before, const Program& after) {
+void check_same_values(const RandomProgram& random, const Program& before,
+                       const RandomProgram& again, const Program& after) {
     const BoundProgram expected = ricci::bind(before, random.signature);
-    const BoundProgram found = ricci::bind(after, random.signature);
+    const BoundProgram found = ricci::bind(after, again.signature);
     const auto estimates = runtime::evaluate_with_bounds(
         expected, random_arguments(expected, random.signature, random.seed));
     const auto values =
-        runtime::evaluate(found, random_arguments(found, random.signature, random.seed));
+        runtime::evaluate(found, random_arguments(found, again.signature, random.seed));
     REQUIRE(values.size() == estimates.size());
     for (std::size_t n = 0; n < values.size(); ++n) {
         const Comparison comparison = compare(values[n], estimates[n]);
@@ -28,9 +31,9 @@ void check_same_values(const RandomProgram& random, const Program& before, const
     }
 }
 
-}  // namespace
-
-namespace {
+void check_same_values(const RandomProgram& random, const Program& before, const Program& after) {
+    check_same_values(random, before, random, after);
+}
 
 void check_printed_programs(const RandomForms& forms) {
     const auto check = [](const RandomProgram& random, const Program& program) {
@@ -41,6 +44,47 @@ void check_printed_programs(const RandomForms& forms) {
         check_same_values(random, program, canonicalise(again));
     };
     for_each_program(program_count(), check, forms);
+}
+
+bool has_empty_array(const Signature& signature) {
+    return std::ranges::any_of(
+        signature, [](const auto& entry) { return element_count(entry.second.shape) == 0; });
+}
+
+/// A derivative and what it is printed as, in f64: types are no part of the text.
+void check_printed_derivatives(const RandomForms& forms) {
+    std::size_t compared = 0;
+    std::size_t refused = 0;
+    const auto check = [&](const RandomProgram& random, const RandomDerivative& derivative) {
+        // A range that is written may not be empty, one that follows may.
+        if (random.is_large || has_empty_array(derivative.signature)) return;
+        const std::string text = str(derivative.program);
+        if (text.starts_with("# not expressible")) {
+            ++refused;
+            return;
+        }
+        const Program again = parse_program(text);
+        ++compared;
+        RandomProgram derived = random;
+        derived.signature.clear();
+        for (const auto& [name, spec] : derivative.signature) {
+            ArgumentSpec& given = derived.signature[name];
+            given = spec;
+            if (is_floating(given.dtype)) given.dtype = DType::f64;
+        }
+        const Program canonical = canonicalise(again);
+        RandomProgram printed = derived;
+        std::erase_if(printed.signature,
+                      [&](const auto& entry) { return !again.argument(entry.first); });
+        // Of 0 alone the type is not known.
+        const BoundProgram bound = ricci::bind(canonical, printed.signature);
+        if (is_integer(bound.at(bound.outputs.back()).dtype)) return;
+        check_same_values(derived, derivative.program, printed, canonical);
+    };
+    for_each_gradient(program_count() / 3, check, forms);
+    for_each_tangent(program_count() / 3, check, forms);
+    MESSAGE(compared, " derivatives compared, ", refused, " are not expressible in the language");
+    CHECK(compared > 10 * refused);
 }
 
 void check_printed_canonical_programs(const RandomForms& forms) {
@@ -71,6 +115,11 @@ TEST_CASE("a printed canonical program parses back to one of the same values") {
 TEST_CASE("programs of gathered and modified subscripts are printed so that they parse back") {
     check_printed_programs({.subscripts = true});
     check_printed_canonical_programs({.subscripts = true});
+}
+
+TEST_CASE("printed derivatives parse back to programs of the same values") {
+    check_printed_derivatives({});
+    check_printed_derivatives({.subscripts = true});
 }
 
 TEST_CASE("canonical form is stable") {

@@ -12,11 +12,13 @@
 #include "dsl/bound.h"
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
+#include "grad/jvp.h"
 
 namespace ricci::tests {
 namespace {
 
-constexpr std::int64_t most_elements = 100'000;  // of an argument of a gradient
+constexpr std::int64_t most_elements = 100'000;  // of an argument of a derivative
+constexpr double most_points = 2e7;              // of a derivative
 
 /// The program, or nothing when it or its shapes are wrong.
 std::optional<Program> accepted(const RandomProgram& random) {
@@ -33,24 +35,70 @@ std::optional<Program> accepted(const RandomProgram& random) {
     }
 }
 
-/// The shapes and types of the arguments that a gradient program takes.
-Signature signature_of_gradient(const Program& gradient, const Signature& forward,
-                                const BoundTensor& result) {
+/// The shapes and types of the arguments that a derivative takes: those of the forward, tangents as
+/// what they belong to, cotangents as the result.
+Signature signature_of(const Program& derivative, const Signature& forward,
+                       const BoundTensor& result) {
     Signature signature;
-    for (const TensorId id : gradient.arguments) {
-        const std::string& name = gradient.at(id).name;
-        const auto known = forward.find(name);
+    for (const TensorId id : derivative.arguments) {
+        const Tensor& tensor = derivative.at(id);
+        const auto known = forward.find(tensor.name);
+        const auto of =
+            tensor.dtype_of ? forward.find(derivative.at(*tensor.dtype_of).name) : forward.end();
         if (known != forward.end()) {
-            signature.emplace(name, known->second);
+            signature.emplace(tensor.name, known->second);
+        } else if (of != forward.end()) {
+            signature.emplace(tensor.name, of->second);
         } else {
-            signature[name].dtype = result.dtype;
-            signature[name].shape = result.shape;
+            signature[tensor.name].dtype = result.dtype;
+            signature[tensor.name].shape = result.shape;
         }
     }
     return signature;
 }
 
+/// Calls `check` for the derivatives that `make` makes by each argument.
+template <class Make>
+void for_each_derivative(std::size_t count, Make make, const CheckDerivative& check,
+                         const RandomForms& forms) {
+    const auto check_program = [&](const RandomProgram& random, const Program& program) {
+        const BoundProgram bound = ricci::bind(program, random.signature);
+        const BoundTensor& result = bound.at(bound.outputs.back());
+        if (!is_floating(result.dtype)) return;
+        for (const auto& [name, spec] : random.signature) {
+            // Of large ones the reference takes minutes.
+            if (!is_floating(spec.dtype) || element_count(spec.shape) > most_elements) continue;
+            RandomDerivative derivative{.argument = name, .program = {}, .signature = {}};
+            try {
+                derivative.program = make(program, name);
+            } catch (const Error& error) {
+                if (error.kind() == ErrorKind::gradient) continue;
+                throw;
+            }
+            derivative.signature = signature_of(derivative.program, random.signature, result);
+            if (points(ricci::bind(derivative.program, derivative.signature)) <= most_points)
+                check(random, derivative);
+        }
+    };
+    for_each_program(count, check_program, forms);
+}
+
 }  // namespace
+
+double points(const BoundProgram& program) {
+    double all = 0;
+    for (const BoundEquation& equation : program.equations) {
+        double of_one = 1;
+        const auto count = [&](const std::vector<IndexId>& indices) {
+            for (const IndexId index : indices)
+                of_one *= static_cast<double>(program.at(index).extent());
+        };
+        count(equation.indices);
+        if (equation.reduction) count(equation.reduction->indices);
+        all += of_one;
+    }
+    return all;
+}
 
 std::size_t program_count() {
     if (const char* count = std::getenv("RICCI_TEST_PROGRAMS"))
@@ -78,29 +126,20 @@ void for_each_program(std::size_t count,
     }
 }
 
-void for_each_gradient(
-    std::size_t count,
-    const std::function<void(const RandomProgram&, const RandomGradient&)>& check,
-    const RandomForms& forms) {
-    const auto check_program = [&](const RandomProgram& random, const Program& program) {
-        const BoundProgram bound = ricci::bind(program, random.signature);
-        const BoundTensor& result = bound.at(bound.outputs.back());
-        if (!is_floating(result.dtype)) return;
-        for (const auto& [name, spec] : random.signature) {
-            // Of large ones the reference takes minutes.
-            if (!is_floating(spec.dtype) || element_count(spec.shape) > most_elements) continue;
-            RandomGradient gradient{.argument = name, .program = {}, .signature = {}};
-            try {
-                gradient.program = grad::gradient(program, name);
-            } catch (const Error& error) {
-                if (error.kind() == ErrorKind::gradient) continue;
-                throw;
-            }
-            gradient.signature = signature_of_gradient(gradient.program, random.signature, result);
-            check(random, gradient);
-        }
-    };
-    for_each_program(count, check_program, forms);
+void for_each_gradient(std::size_t count, const CheckDerivative& check, const RandomForms& forms) {
+    for_each_derivative(
+        count,
+        [](const Program& program, const std::string& name) {
+            return grad::gradient(program, name);
+        },
+        check, forms);
+}
+
+void for_each_tangent(std::size_t count, const CheckDerivative& check, const RandomForms& forms) {
+    for_each_derivative(
+        count,
+        [](const Program& program, const std::string& name) { return grad::jvp(program, {name}); },
+        check, forms);
 }
 
 }  // namespace ricci::tests

@@ -20,16 +20,22 @@ void for_each_program(std::size_t count,
                       const std::function<void(const RandomProgram&, const Program&)>& check,
                       const RandomForms& forms = {});
 
-/// A gradient of a random program, with what it is called on.
-struct RandomGradient {
+/// How many points the program's equations go through: of some millions, the reference takes
+/// seconds, for what is gathered it looks everywhere.
+[[nodiscard]] double points(const BoundProgram& program);
+
+/// A derivative of a random program by one argument, with what it is called on.
+struct RandomDerivative {
     std::string argument;
     Program program;
     Signature signature;
 };
+using CheckDerivative = std::function<void(const RandomProgram&, const RandomDerivative&)>;
 /// Calls `check` for the gradients of so many of those programs, without those that have none.
-void for_each_gradient(
-    std::size_t count,
-    const std::function<void(const RandomProgram&, const RandomGradient&)>& check,
-    const RandomForms& forms = {});
+void for_each_gradient(std::size_t count, const CheckDerivative& check,
+                       const RandomForms& forms = {});
+/// The same for the tangents of their results.
+void for_each_tangent(std::size_t count, const CheckDerivative& check,
+                      const RandomForms& forms = {});
 
 }  // namespace ricci::tests
