@@ -16,6 +16,7 @@
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
+#include "codegen/gather_update.h"
 #include "codegen/latest_versions.h"
 #include "dsl/affine_form.h"
 #include "dsl/walk.h"
@@ -53,12 +54,15 @@ class ResidueClasses {
         program_.equations.clear();
         for (BoundEquation& equation : equations) {
             latest_.rename(program_, equation);
-            if (!is_candidate(equation)) {
+            if (!is_large(equation)) {
                 program_.equations.push_back(std::move(equation));
                 continue;
             }
+            if (std::optional<BoundEquation> gather = as_gather(make_, equation))
+                equation = std::move(*gather);
             is_whole_ = true;
-            std::vector<BoundEquation> classes = split_all(equation);
+            std::vector<BoundEquation> classes;
+            if (is_candidate(equation)) classes = split_all(equation);
             if (classes.empty() || classes.size() > most_classes)
                 program_.equations.push_back(std::move(equation));
             else
@@ -68,17 +72,21 @@ class ResidueClasses {
     }
 
   private:
-    [[nodiscard]] bool is_candidate(const BoundEquation& equation) const {
+    [[nodiscard]] bool is_large(const BoundEquation& equation) const {
+        double points = 1;
+        for (const IndexId id : equation.indices) points *= double(program_.at(id).extent());
+        if (equation.reduction)
+            for (const IndexId id : equation.reduction->indices)
+                points *= double(program_.at(id).extent());
+        return points >= std::max(least_points_, 1.0);
+    }
+    static bool is_candidate(const BoundEquation& equation) {
         if (!equation.reduction || !equation.reduction->condition || !equation.is_injective)
             return false;
         // What a class without points gives is there already.
         const Reducer reducer = equation.reduction->reducer;
         const bool keeps = equation.op == Assign::define || equation.op == Assign::add;
-        if (reducer != Reducer::sum || !keeps) return false;
-        double points = 1;
-        for (const std::vector<IndexId>* list : {&equation.indices, &equation.reduction->indices})
-            for (const IndexId id : *list) points *= double(program_.at(id).extent());
-        return points >= std::max(least_points_, 1.0);
+        return reducer == Reducer::sum && keeps;
     }
 
     /// All classes of all blocks; nothing when there is no block.

@@ -15,9 +15,10 @@ namespace ricci::codegen {
 ///     for q:  dA[2*q]   := sum[m in 0:2 | 0 <= q-m < size(dO)](dO[q-m]*F[2*m])
 ///     for q:  dA[2*q+1] := sum[m in 0:1 | 0 <= q-m < size(dO)](dO[q-m]*F[2*m+1])
 ///
-/// With a stride of 1 there is one class. Equations between two indices, `t == 2*y + 3*r`, are
-/// solved too. Reductions of fewer than `least_points` points stay as they are. The order in which
-/// a class reduces its points may differ from that of the equation.
+/// Updates at affine places become such sums first (codegen/gather_update.h). With a stride of 1
+/// there is one class. Equations between two indices, `t == 2*y + 3*r`, are
+/// solved too. What has fewer than `least_points` points stays as it is. The order in which points
+/// are summed may differ from that of the equation.
 /// Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_residue_classes(BoundProgram program, double least_points);
 

@@ -66,6 +66,28 @@ TEST_CASE("residues that a common factor leaves out have no equation") {
           "7](dO.3[t.7-3*r.8-1]*F.1[2*r.8+1])\n");
 }
 
+TEST_CASE("an update at affine places is a sum for each element") {
+    const auto update = [](const std::string& text, std::int64_t o, std::int64_t x,
+                           std::int64_t w) {
+        return by_class(bound(parse_program(text), {{"O", {o}}, {"x", {x}}, {"w", {w}}}));
+    };
+    CHECK(update("O[i+k] += x[i]*w[k]", 20, 18, 3) ==
+          "for t.2 in 0:20:\n"
+          "  O.3[t.2] += f32 sum[k.1 in 0:3 | t.2-k.1 >= 0 && t.2-k.1 < "
+          "18](x.1[t.2-k.1]*w.2[k.1])\n");
+    CHECK(update("O[2*i+k] += x[i]*w[k]", 21, 10, 3) ==
+          "for t.3 in 0:11:\n"
+          "  O.3[2*t.3] += f32 sum[i.4 in 0:2 | -1*i.4+t.3 >= 0 && -1*i.4+t.3 < "
+          "10](x.1[-1*i.4+t.3]*w.2[2*t.3-2*(-1*i.4+t.3)])\n"
+          "for t.5 in 0:10:\n"
+          "  O.4[2*t.5+1] += f32 sum[i.6 in 0:1 | -1*i.6+t.5 >= 0 && -1*i.6+t.5 < "
+          "10](x.1[-1*i.6+t.5]*w.2[2*t.5+1-2*(-1*i.6+t.5)])\n");
+    // What has no index of its own with the coefficient 1 is done in order.
+    CHECK(update("O[2*i+2*k] += x[i]*w[k]", 24, 10, 3) ==
+          "for i.0 in 0:10, k.1 in 0:3 in order:\n"
+          "  O.3[2*i.0+2*k.1] += x.1[i.0]*w.2[k.1]\n");
+}
+
 TEST_CASE("small reductions and those of other kinds stay as they are") {
     const Program forward = parse_program("O[y] := A[2*y+r]*F[r]");
     const BoundProgram program =

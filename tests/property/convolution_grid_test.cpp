@@ -2,6 +2,7 @@
 //
 // Every convolution `O[y] := A[s*y + d*r - p]*F[r]` of the grid, in one and two dimensions, with
 // its gradients, against loops: as equations, as equations by residue class, and compiled.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <optional>
@@ -81,12 +82,14 @@ std::vector<double> values_of(const Array& array) {
 /// A convolution over several dimensions: its arrays and what loops give.
 struct Case {
     explicit Case(std::vector<Line> given) : lines(std::move(given)) {
-        std::vector<std::string> y, r, at, ranges;
+        std::vector<std::string> y, r, at, targets, ranges;
         std::int64_t inputs = 1, outputs = 1, taps = 1;
         for (std::size_t d = 0; d < lines.size(); ++d) {
             y.push_back(format("y{}", d));
             r.push_back(format("r{}", d));
             at.push_back(lines[d].subscript(y[d], r[d]));
+            targets.push_back(
+                format("{}*{} + {}*{}", lines[d].stride, y[d], lines[d].dilation, r[d]));
             ranges.push_back(format("{} in 0:{}", y[d], lines[d].outputs()));
             input_shape.push_back(lines[d].extent);
             output_shape.push_back(lines[d].outputs());
@@ -97,6 +100,7 @@ struct Case {
         }
         text = format("O[{}] := A[{}]*F[{}] where {}", join(y, ","), join(at, ","), join(r, ","),
                       join(ranges, ", "));
+        transposed = format("A[{}] += O[{}]*F[{}]", join(targets, ","), join(y, ","), join(r, ","));
         a = numbers(inputs, 1);
         f = numbers(taps, 2);
         seeds = numbers(outputs, 3);
@@ -108,6 +112,7 @@ struct Case {
 
     std::vector<Line> lines;
     std::string text;
+    std::string transposed;  ///< without padding, the same convolution from outputs to inputs
     Shape input_shape, output_shape, kernel_shape;
     std::vector<double> a, f, seeds;  ///< arguments and cotangent
     std::vector<double> o, da, df;    ///< what is to come out
@@ -147,7 +152,7 @@ std::size_t check_result(const Program& program, const Arguments& arguments, Way
                 signature[name].dtype = DType::f64;
                 signature[name].shape = array.shape();
                 given.push_back(array);
-                named.emplace_back(name, array);
+                named.emplace_back(name, array.copy());  // it may be updated
             }
     const BoundProgram bound = ricci::bind(canonicalise(program), signature);
     CHECK(values_of(runtime::evaluate(bound, given)[0]) == expected);
@@ -156,6 +161,18 @@ std::size_t check_result(const Program& program, const Arguments& arguments, Way
     CHECK(values_of(runtime::evaluate(classes, given)[0]) == expected);
     if (ways == Ways::compiled_too) CHECK(values_of(Function(program)(named)) == expected);
     return classes.equations.size() - bound.equations.size();
+}
+
+/// An update at the places that the convolution reads, of an array that holds something.
+void check_transposed(const Case& each, Ways ways) {
+    CAPTURE(each.transposed);
+    std::vector<double> expected = each.da;
+    for (std::size_t n = 0; n < expected.size(); ++n) expected[n] += each.a[n];
+    (void)check_result(parse_program(each.transposed),
+                       {{"A", array(each.a, each.input_shape)},
+                        {"F", array(each.f, each.kernel_shape)},
+                        {"O", array(each.seeds, each.output_shape)}},
+                       ways, expected);
 }
 
 /// How many further equations the gradient of the input has by residue class.
@@ -167,6 +184,8 @@ std::size_t check_case(const Case& each, Ways ways) {
     const Program forward = parse_program(each.text);
     CHECK(check_result(forward, arguments, ways, each.o) == 0);
     CHECK(check_result(grad::gradient(forward, "F"), arguments, ways, each.df) == 0);
+    if (std::ranges::all_of(each.lines, [](const Line& line) { return line.padding == 0; }))
+        check_transposed(each, ways);
     return check_result(grad::gradient(forward, "A"), arguments, ways, each.da);
 }
 

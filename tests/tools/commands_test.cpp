@@ -1,4 +1,5 @@
 // tests/tools/commands_test.cpp – ricci grad, explain, check, bench, einsum, emit, info
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,48 @@ TEST_CASE("a cotangent of an earlier output leaves the others zero") {
     CHECK(run({"grad", program, "--wrt", "x", "x=3", "da=1", "db=1"}).out == "66\n");
 }
 
+TEST_CASE("grad --forward prints or evaluates tangents") {
+    CHECK(run({"grad", linear, "--wrt", "W,b", "--forward"}).out ==
+          "dY[n,o] := dW[o,k]*X[n,k] + db[o]\n");
+    const std::string square = "y[i] := x[i]^2*s; z[i] := 3*y[i]";
+    CHECK(run({"grad", square, "--wrt", "x", "--forward", "x=3:arange", "s=2"}).out ==
+          "[ 0, 12, 24]\n");
+    CHECK(run({"grad", square, "--wrt", "x,s", "--forward", "x=3:arange", "s=2", "ds=1"}).out ==
+          "[ 0,  3, 12]\n");
+    CHECK(run({"grad", "B[i] *= s[i]", "--wrt", "B", "--forward", "B=2:ones", "s=2:arange",
+               "dB=2:ones"})
+              .out == "[0, 1]\n");
+}
+
+TEST_CASE("grad --forward writes the tangents that -o names") {
+    const TemporaryFolder folder;
+    const Outcome outcome = ricci_command(
+        folder.path().string(), {"grad", "y[i] := x[i]^2; z[i] := 3*y[i]", "--wrt", "x",
+                                 "--forward", "x=3:arange", "-o", "dy=a.npy", "-o", "dz=b.npy"});
+    CHECK(outcome.err.empty());
+    CHECK(load_npy(folder / "a.npy").at({2}) == 4);
+    CHECK(load_npy(folder / "b.npy").at({2}) == 12);
+    const Outcome wrong =
+        run({"grad", "y[i] := x[i]^2", "--wrt", "x", "--forward", "x=3:arange", "-o", "dq=a.npy"});
+    CHECK(wrong.status == 1);
+    CHECK(wrong.err == "name: there is no output `dq`\n  = hint: the tangents are `dy`\n");
+}
+
+TEST_CASE("grad of what grad printed is a derivative of higher order") {
+    const TemporaryFolder folder;
+    const std::string place = folder.path().string();
+    const auto derived = [&](const std::string& program, std::vector<std::string> words) {
+        words.insert(words.begin(), {"grad", program});
+        const Outcome outcome = ricci_command(place, words);
+        CHECK(outcome.err.empty());
+        return outcome.out;
+    };
+    std::ofstream(folder / "first.ricci") << derived("y[i] := x[i]^4", {"--wrt", "x"});
+    std::ofstream(folder / "second.ricci") << derived("@first.ricci", {"--wrt", "x", "--forward"});
+    CHECK(derived("@first.ricci", {"--wrt", "x"}) == "dx_[i] := 12*x[i]^2*ddx[i]*dy[i]\n");
+    CHECK(derived("@second.ricci", {"--wrt", "x"}) == "dx[i] := 24*x[i]*dddx[i]*dx_[i]*dy[i]\n");
+}
+
 TEST_CASE("grad names what is wrong") {
     const Outcome outcome = run({"grad", linear, "--wrt", "V", "W=2x3", "X=4x3", "b=2:f32"});
     CHECK(outcome.status == 1);
@@ -90,6 +133,9 @@ TEST_CASE("equal values share as --ties says") {
     CHECK(gradient("first") == "[1, 0, 0, 0]\n");
     CHECK(gradient("even") == "[0.25, 0.25, 0.25, 0.25]\n");
     CHECK(gradient("zero") == "[0, 0, 0, 0]\n");
+    CHECK(run({"grad", "m := max[k](a[k])", "--wrt", "a", "--forward", "a=4:ones", "da=4:arange",
+               "--ties", "even"})
+              .out == "1.5\n");
     CHECK(run({"grad", "y max= x", "--wrt", "x", "--ties", "zero"}).out ==
           "dx := y >= x || isnan(y) ? 0 : dy\n");
     CHECK(run({"explain", "m := max[k](a[k])", "--stage", "gradient", "--ties", "even"}).out ==

@@ -1,4 +1,4 @@
-// tools/ricci/gradients.cpp – cotangents by name, and ones where none are given
+// tools/ricci/gradients.cpp – cotangents and tangents by name, and ones where none are given
 #include "tools/ricci/gradients.h"
 
 #include <algorithm>
@@ -106,6 +106,38 @@ std::vector<Gradient> make_gradients(const Function& function, const std::vector
         gradients.push_back(std::move(gradient));
     }
     return gradients;
+}
+
+Tangents make_tangents(const Function& function, const std::vector<std::string>& wrt,
+                       const std::vector<std::string>& outputs, const Arguments& given, Ties ties) {
+    const Program& forward = function.program();
+    Tangents tangents;
+    tangents.function = function.jvp(wrt, outputs, ties);
+    const Program& derived = tangents.function.program();
+    for (const TensorId output : derived.outputs) tangents.names.push_back(derived.at(output).name);
+    // Copies: a tangent of what an update changes is changed itself.
+    for (const auto& [name, array] : given)
+        tangents.arguments.emplace_back(name, array.is_weak() ? array : array.copy());
+    const auto find = [&](const std::string& name) {
+        return std::ranges::find(given, name, [](const auto& named) { return named.first; });
+    };
+    Arguments missing;
+    bool is_any_given = false;
+    for (const TensorId id : derived.arguments) {
+        const Tensor& tensor = derived.at(id);
+        if (forward.argument(tensor.name) || !tensor.dtype_of) continue;
+        const auto moving = find(derived.at(*tensor.dtype_of).name);
+        if (find(tensor.name) != given.end())
+            is_any_given = true;
+        else if (moving != given.end())
+            missing.emplace_back(tensor.name, moving->second);
+    }
+    for (const auto& [name, like] : missing) {
+        const double value = is_any_given ? 0 : 1;
+        tangents.arguments.emplace_back(
+            name, like.is_weak() ? Array(value) : Array::full(like.dtype(), like.shape(), value));
+    }
+    return tangents;
 }
 
 }  // namespace ricci::tool

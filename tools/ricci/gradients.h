@@ -26,6 +26,21 @@ struct Gradient {
                                                    const std::vector<std::string>& wrt,
                                                    const Arguments& given, Ties ties = Ties::first);
 
+/// The tangents of outputs, ready to be called.
+struct Tangents {
+    std::vector<std::string> names;  ///< of the outputs' tangents, in the order asked for
+    Function function;
+    Arguments arguments;  ///< the forward's and the tangents of those that move
+};
+
+/// The tangents of the outputs (none: of the result) when the arguments `wrt` move, on arguments of
+/// the forward among which tangents (`dA`) may stand. When none does, they are ones; otherwise
+/// those not given are zero. Throws: `name` for arguments that do not exist, and what binding
+/// throws.
+[[nodiscard]] Tangents make_tangents(const Function& function, const std::vector<std::string>& wrt,
+                                     const std::vector<std::string>& outputs,
+                                     const Arguments& given, Ties ties = Ties::first);
+
 /// The output whose cotangent has that name (`dY`, or `dY_` where `dY` is taken), if any.
 [[nodiscard]] std::optional<std::string> output_of_cotangent(const Program& program,
                                                              std::string name);

@@ -1,0 +1,124 @@
+// codegen/gather_update.cpp – updates at affine places as sums over what each element is given
+#include "codegen/gather_update.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "dsl/affine_form.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+bool has(const std::vector<IndexId>& list, IndexId id) {
+    return std::ranges::find(list, id) != list.end();
+}
+
+class Gather {
+  public:
+    Gather(EquationMaker& make, const BoundEquation& equation)
+        : make_(make), program_(make.program()), equation_(equation) {}
+
+    std::optional<BoundEquation> run() {
+        if (equation_.op != Assign::add || equation_.is_injective) return std::nullopt;
+        if (equation_.reduction && equation_.reduction->reducer != Reducer::sum)
+            return std::nullopt;
+        if (program_.at(equation_.target).dtype == DType::boolean) return std::nullopt;
+        for (const Expr subscript : equation_.at) occurring_.push_back(free_indices(subscript));
+        reduced_ = equation_.indices;
+        for (std::size_t d = 0; d < equation_.at.size(); ++d)
+            if (!(keeps(d) || solves(d))) return std::nullopt;
+        return result();
+    }
+
+  private:
+    [[nodiscard]] bool is_elsewhere(IndexId id, std::size_t dimension) const {
+        for (std::size_t d = 0; d < occurring_.size(); ++d)
+            if (d != dimension && has(occurring_[d], id)) return true;
+        return false;
+    }
+
+    /// A subscript that is an index stays, once.
+    bool keeps(std::size_t d) {
+        const auto* plain = std::get_if<IndexValue>(&equation_.at[d]->term);
+        if (!plain || has(free_, plain->index)) return false;
+        at_.push_back(equation_.at[d]);
+        free_.push_back(plain->index);
+        std::erase(reduced_, plain->index);
+        return true;
+    }
+
+    /// `t == c*p + rest` for the longest index p of the subscript alone with c = ±1: p disappears.
+    bool solves(std::size_t d) {
+        Variables variables(occurring_[d]);
+        const std::optional<affine::Form> form = affine_form(equation_.at[d], variables);
+        if (!form || variables.size() != occurring_[d].size()) return false;
+        std::optional<std::size_t> pivot;
+        for (std::size_t v = 0; v < variables.size(); ++v) {
+            const IndexId id = occurring_[d][v];
+            if (std::abs(form->at(v)) != 1 || is_elsewhere(id, d)) continue;
+            const auto extent = [&](std::size_t of) {
+                return program_.at(occurring_[d][of]).extent();
+            };
+            if (!pivot || extent(v) > extent(*pivot)) pivot = v;
+        }
+        if (!pivot) return false;
+        const IndexId solved = occurring_[d][*pivot];
+        const std::int64_t extent = program_.at(equation_.target).shape[d];
+        program_.indices.push_back({.name = "t", .lower = 0, .upper = extent});
+        const IndexId t{static_cast<std::uint32_t>(program_.indices.size() - 1)};
+        // p = ±(t - rest)
+        Expr rest = make_.integer(form->constant);
+        for (std::size_t v = 0; v < variables.size(); ++v)
+            if (v != *pivot)
+                rest = make_.add(rest, make_.times(make_.value(occurring_[d][v]), form->at(v)));
+        const Expr value = make_.times(make_.subtract(make_.value(t), rest), form->at(*pivot));
+        condition_ = make_.both(condition_, make_.is_value_of(solved, value));
+        numbers_.emplace(std::uint32_t(solved), value);
+        at_.push_back(make_.value(t));
+        free_.push_back(t);
+        std::erase(reduced_, solved);
+        return true;
+    }
+
+    std::optional<BoundEquation> result() {
+        BoundEquation gather = equation_;
+        gather.at = at_;
+        gather.indices = free_;
+        gather.is_injective = true;
+        gather.value = make_.with(equation_.value, numbers_);
+        if (!gather.reduction) {
+            if (is_half(gather.value->dtype))
+                gather.value = make_.context().cast(gather.value, DType::f32);
+            gather.reduction = Reduction{.reducer = Reducer::sum,
+                                         .indices = {},
+                                         .condition = Expr(),
+                                         .accumulator = gather.value->dtype};
+        }
+        Reduction& reduction = *gather.reduction;
+        condition_ = make_.both(condition_, make_.with(reduction.condition, numbers_));
+        reduction.condition = condition_;
+        reduction.indices.insert(reduction.indices.begin(), reduced_.begin(), reduced_.end());
+        if (reduction.indices.empty()) return std::nullopt;
+        return gather;
+    }
+
+    EquationMaker& make_;
+    BoundProgram& program_;
+    const BoundEquation& equation_;
+    std::vector<std::vector<IndexId>> occurring_;  ///< indices of each subscript
+    std::vector<Expr> at_;
+    std::vector<IndexId> free_;
+    std::vector<IndexId> reduced_;
+    EquationMaker::Numbers numbers_;
+    Expr condition_;
+};
+
+}  // namespace
+
+std::optional<BoundEquation> as_gather(EquationMaker& make, const BoundEquation& equation) {
+    return Gather(make, equation).run();
+}
+
+}  // namespace ricci::codegen
