@@ -1,6 +1,7 @@
 // grad/derivation.h – what both modes of differentiation do to a program
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -65,8 +66,9 @@ class Derivation {
     Names names_;
     Program program_;
     Context& context_;
-    Active active_;            ///< of the forward's tensors
-    bool is_complex_ = false;  ///< see Step
+    Active active_;                    ///< of the forward's tensors
+    std::set<TensorId> neutral_ = {};  ///< maxima that the outputs do not depend on
+    bool is_complex_ = false;          ///< see Step
     Ties ties_ = Ties::first;
 
   private:

@@ -11,6 +11,7 @@
 
 #include "dsl/walk.h"
 #include "grad/derivation.h"
+#include "grad/neutral_shifts.h"
 #include "grad/pullback.h"
 #include "grad/reduction.h"
 #include "grad/update.h"
@@ -28,6 +29,7 @@ class Reverse : Derivation {
         ties_ = options.ties;
         is_complex_ = !options.complex_arguments.empty() || makes_complex(forward_);
         for (const std::string& name : arguments) wanted.push_back(find_argument(name));
+        if (!is_complex_) neutral_ = neutral_shifts(forward_, differentiated_outputs(options));
         find_active(wanted);
         give_cotangents(options);
         const std::vector<Equation> equations = program_.equations;
@@ -42,6 +44,7 @@ class Reverse : Derivation {
     }
 
   private:
+    [[nodiscard]] std::vector<TensorId> differentiated_outputs(const Options& options) const;
     void find_active(const std::vector<TensorId>& wanted);
     void give_cotangents(const Options& options);
     void give_cotangent(TensorId output);
@@ -67,14 +70,22 @@ void Reverse::find_active(const std::vector<TensorId>& wanted) {
     active_.assign(program_.tensors.size(), false);
     for (const TensorId id : wanted) active_[position(id)] = true;
     for (const Equation& equation : program_.equations) {
-        active_[position(equation.target)] = depends_on(equation.value, active_) ||
-                                             (equation.previous && is_active(*equation.previous));
+        active_[position(equation.target)] = !neutral_.contains(equation.target) &&
+                                             (depends_on(equation.value, active_) ||
+                                              (equation.previous && is_active(*equation.previous)));
     }
 }
 
+/// The outputs that have cotangents.
+std::vector<TensorId> Reverse::differentiated_outputs(const Options& options) const {
+    if (options.cotangents.empty()) return {forward_.result()};
+    std::vector<TensorId> outputs;
+    for (const std::string& name : options.cotangents) outputs.push_back(find_output(name));
+    return outputs;
+}
+
 void Reverse::give_cotangents(const Options& options) {
-    if (options.cotangents.empty()) give_cotangent(forward_.result());
-    for (const std::string& name : options.cotangents) give_cotangent(find_output(name));
+    for (const TensorId output : differentiated_outputs(options)) give_cotangent(output);
 }
 
 void Reverse::give_cotangent(TensorId output) {

@@ -17,6 +17,7 @@
 #include "grad/derivation.h"
 #include "grad/gradient.h"
 #include "grad/joint.h"
+#include "grad/neutral_shifts.h"
 #include "grad/pushforward.h"
 #include "grad/reduction.h"
 #include "grad/update.h"
@@ -38,6 +39,7 @@ class Forward : Derivation {
         if (options.outputs.empty()) outputs.push_back(forward_.result());
         for (const std::string& name : options.outputs) outputs.push_back(find_output(name));
         for (const TensorId output : outputs) name_output(output);
+        if (!is_complex_) neutral_ = neutral_shifts(forward_, outputs);
         const std::vector<Equation> equations = program_.equations;
         for (const Equation& equation : equations) push_through(equation);
         std::vector<TensorId> tangents;
@@ -95,6 +97,7 @@ void Forward::name_output(TensorId output) {
 // --- equations ---------------------------------------------------
 
 void Forward::push_through(const Equation& equation) {
+    if (neutral_.contains(equation.target)) return;
     const bool is_moved = depends_on(equation.value, active_);
     if (!is_moved && !(equation.previous && is_active(*equation.previous))) return;
     try {
