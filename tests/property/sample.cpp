@@ -89,9 +89,10 @@ void for_each_gradient(
         for (const auto& [name, spec] : random.signature) {
             // Of large ones the reference takes minutes.
             if (!is_floating(spec.dtype) || element_count(spec.shape) > most_elements) continue;
+            const auto ties = static_cast<grad::Ties>(random.seed % 3);
             RandomGradient gradient{.argument = name, .program = {}, .signature = {}};
             try {
-                gradient.program = grad::gradient(program, name);
+                gradient.program = grad::gradient(program, name, {.ties = ties});
             } catch (const Error& error) {
                 if (error.kind() == ErrorKind::gradient) continue;
                 throw;

@@ -26,7 +26,8 @@ struct RandomGradient {
     Program program;
     Signature signature;
 };
-/// Calls `check` for the gradients of so many of those programs, without those that have none.
+/// Calls `check` for the gradients of so many of those programs, without those that have none; ties
+/// go each way in turn.
 void for_each_gradient(
     std::size_t count,
     const std::function<void(const RandomProgram&, const RandomGradient&)>& check,
