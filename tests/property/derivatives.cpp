@@ -147,7 +147,7 @@ Differentiable::Derivative Differentiable::evaluated(Program derivative) const {
 
 std::optional<Differentiable::Derivative> Differentiable::gradient(std::size_t argument) const {
     std::optional<Program> adjoint =
-        derived([&] { return grad::gradient(program_, name(argument)); });
+        derived([&] { return grad::gradient(program_, name(argument), {.ties = ties_}); });
     if (!adjoint) return std::nullopt;
     Derivative found = evaluated(std::move(*adjoint));
     if (!found.is_long) REQUIRE(found.value.shape() == arguments_[argument].shape());
@@ -158,7 +158,8 @@ std::optional<Differentiable::Derivative> Differentiable::tangent(
     const std::vector<std::size_t>& moved) const {
     std::vector<std::string> names;
     for (const std::size_t argument : moved) names.push_back(name(argument));
-    std::optional<Program> found = derived([&] { return grad::jvp(program_, names); });
+    std::optional<Program> found =
+        derived([&] { return grad::jvp(program_, names, {.ties = ties_}); });
     if (!found) return std::nullopt;
     Derivative result = evaluated(std::move(*found));
     if (!result.is_long) REQUIRE(result.value.shape() == value_.shape());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dsl/bound.h"
+#include "grad/ties.h"
 #include "runtime/array.h"
 #include "tests/support/random_program.h"
 
@@ -60,6 +61,8 @@ class Differentiable {
     [[nodiscard]] Derivative evaluated(Program derived) const;
 
     std::uint64_t seed_;
+    /// Shares sum to the whole: an element that is read twice has its whole derivative.
+    grad::Ties ties_ = seed_ % 2 == 0 ? grad::Ties::first : grad::Ties::even;
     const Program& program_;
     Signature signature_;
     std::string result_name_;

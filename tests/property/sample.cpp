@@ -70,7 +70,7 @@ void for_each_derivative(std::size_t count, Make make, const CheckDerivative& ch
             if (!is_floating(spec.dtype) || element_count(spec.shape) > most_elements) continue;
             RandomDerivative derivative{.argument = name, .program = {}, .signature = {}};
             try {
-                derivative.program = make(program, name);
+                derivative.program = make(program, name, static_cast<grad::Ties>(random.seed % 3));
             } catch (const Error& error) {
                 if (error.kind() == ErrorKind::gradient) continue;
                 throw;
@@ -129,8 +129,8 @@ void for_each_program(std::size_t count,
 void for_each_gradient(std::size_t count, const CheckDerivative& check, const RandomForms& forms) {
     for_each_derivative(
         count,
-        [](const Program& program, const std::string& name) {
-            return grad::gradient(program, name);
+        [](const Program& program, const std::string& name, grad::Ties ties) {
+            return grad::gradient(program, name, {.ties = ties});
         },
         check, forms);
 }
@@ -138,7 +138,9 @@ void for_each_gradient(std::size_t count, const CheckDerivative& check, const Ra
 void for_each_tangent(std::size_t count, const CheckDerivative& check, const RandomForms& forms) {
     for_each_derivative(
         count,
-        [](const Program& program, const std::string& name) { return grad::jvp(program, {name}); },
+        [](const Program& program, const std::string& name, grad::Ties ties) {
+            return grad::jvp(program, {name}, {.ties = ties});
+        },
         check, forms);
 }
 

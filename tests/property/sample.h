@@ -31,7 +31,8 @@ struct RandomDerivative {
     Signature signature;
 };
 using CheckDerivative = std::function<void(const RandomProgram&, const RandomDerivative&)>;
-/// Calls `check` for the gradients of so many of those programs, without those that have none.
+/// Calls `check` for the gradients of so many of those programs, without those that have none; ties
+/// go each way in turn.
 void for_each_gradient(std::size_t count, const CheckDerivative& check,
                        const RandomForms& forms = {});
 /// The same for the tangents of their results.

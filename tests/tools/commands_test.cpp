@@ -133,6 +133,9 @@ TEST_CASE("equal values share as --ties says") {
     CHECK(gradient("first") == "[1, 0, 0, 0]\n");
     CHECK(gradient("even") == "[0.25, 0.25, 0.25, 0.25]\n");
     CHECK(gradient("zero") == "[0, 0, 0, 0]\n");
+    CHECK(run({"grad", "m := max[k](a[k])", "--wrt", "a", "--forward", "a=4:ones", "da=4:arange",
+               "--ties", "even"})
+              .out == "1.5\n");
     CHECK(run({"grad", "y max= x", "--wrt", "x", "--ties", "zero"}).out ==
           "dx := y >= x || isnan(y) ? 0 : dy\n");
     CHECK(run({"explain", "m := max[k](a[k])", "--stage", "gradient", "--ties", "even"}).out ==
