@@ -24,7 +24,9 @@ class Gather {
         if (equation_.op != Assign::add || equation_.is_injective) return std::nullopt;
         if (equation_.reduction && equation_.reduction->reducer != Reducer::sum)
             return std::nullopt;
-        if (program_.at(equation_.target).dtype == DType::boolean) return std::nullopt;
+        // An element of half precision is rounded after each value that it is given.
+        const DType dtype = program_.at(equation_.target).dtype;
+        if (dtype == DType::boolean || is_half(dtype)) return std::nullopt;
         for (const Expr subscript : equation_.at) occurring_.push_back(free_indices(subscript));
         reduced_ = equation_.indices;
         for (std::size_t d = 0; d < equation_.at.size(); ++d)
@@ -88,14 +90,11 @@ class Gather {
         gather.indices = free_;
         gather.is_injective = true;
         gather.value = make_.with(equation_.value, numbers_);
-        if (!gather.reduction) {
-            if (is_half(gather.value->dtype))
-                gather.value = make_.context().cast(gather.value, DType::f32);
+        if (!gather.reduction)
             gather.reduction = Reduction{.reducer = Reducer::sum,
                                          .indices = {},
                                          .condition = Expr(),
                                          .accumulator = gather.value->dtype};
-        }
         Reduction& reduction = *gather.reduction;
         condition_ = make_.both(condition_, make_.with(reduction.condition, numbers_));
         reduction.condition = condition_;

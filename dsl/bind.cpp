@@ -49,7 +49,7 @@ class Binder {
         for (TensorId id : program_.arguments) bind_argument(id);
         for (Requirement& open : check_requirements(program_, sizes_, structural_, range_of())) {
             const TensorId verdict = std::get<Access>(open.a->term).tensor;
-            verdicts_of_.emplace(open.reader, verdict);
+            for (TensorId reader : open.readers) verdicts_of_.emplace(reader, verdict);
             verdicts_.emplace(verdict, std::move(open.otherwise));
         }
         for (const Equation* equation : needed_equations())
@@ -133,15 +133,21 @@ class Binder {
     [[nodiscard]] std::vector<const Equation*> needed_equations() const {
         std::set<TensorId> needed(bound_.outputs.begin(), bound_.outputs.end());
         std::vector<const Equation*> list;
-        for (auto it = program_.equations.rbegin(); it != program_.equations.rend(); ++it) {
-            if (!needed.contains(it->target)) continue;
-            list.push_back(&*it);
-            if (it->previous) needed.insert(*it->previous);
-            const auto [begin, end] = verdicts_of_.equal_range(it->target);
-            for (auto verdict = begin; verdict != end; ++verdict) needed.insert(verdict->second);
-            for (TensorId id : tensors_read(it->value)) needed.insert(id);
-            for (Expr subscript : it->at)
-                for (TensorId id : tensors_read(subscript)) needed.insert(id);
+        // A verdict may stand behind one of its readers: then it is found in a second pass.
+        for (bool grows = true; grows;) {
+            grows = false;
+            list.clear();
+            for (auto it = program_.equations.rbegin(); it != program_.equations.rend(); ++it) {
+                if (!needed.contains(it->target)) continue;
+                list.push_back(&*it);
+                if (it->previous) needed.insert(*it->previous);
+                const auto [begin, end] = verdicts_of_.equal_range(it->target);
+                for (auto verdict = begin; verdict != end; ++verdict)
+                    grows |= needed.insert(verdict->second).second;
+                for (TensorId id : tensors_read(it->value)) needed.insert(id);
+                for (Expr subscript : it->at)
+                    for (TensorId id : tensors_read(subscript)) needed.insert(id);
+            }
         }
         std::reverse(list.begin(), list.end());
         return list;
@@ -535,10 +541,6 @@ std::vector<const ArgumentSpec*> match_arguments(const Program& program,
     }
     return arguments;
 }
-
-}  // namespace
-
-namespace {
 
 /// Whether an array that is given has another rank than the program is for.
 bool has_other_ranks(const Program& program, const Signature& signature) {

@@ -92,8 +92,13 @@ class Canonicaliser {
             if (equation.previous) overwritten_.insert(*equation.previous);
         const bool are_points_required = std::exchange(program_.are_points_required, true);
         for (Equation& equation : equations) {
+            const std::size_t known = program_.requirements.size();
             if (!are_points_required) add_verdicts(equation);
             add(std::move(equation));
+            if (known == program_.requirements.size()) continue;
+            const std::vector<TensorId> readers = made_with(program_.equations.back());
+            for (std::size_t n = known; n < program_.requirements.size(); ++n)
+                program_.requirements[n].readers = readers;
         }
         return std::move(program_);
     }
@@ -101,6 +106,7 @@ class Canonicaliser {
   private:
     void add(Equation equation);
     void add_verdicts(const Equation& equation);
+    std::vector<TensorId> made_with(const Equation& statement) const;
     void unify_operator(Equation& equation);
     Expr updated(const Equation& equation) const;
     bool covers_previous(const Equation& equation) const;
@@ -174,6 +180,29 @@ void Canonicaliser::add_verdicts(const Equation& equation) {
         of.span = equation.span;
         add(std::move(of));
     }
+}
+
+/// The statement's tensor and the temporaries that hold parts of its value.
+std::vector<TensorId> Canonicaliser::made_with(const Equation& statement) const {
+    std::vector<TensorId> found{statement.target};
+    const auto add_temporaries = [&](const Equation& equation) {
+        for (TensorId id : tensors_read(equation.value)) {
+            const bool is_new = std::find(found.begin(), found.end(), id) == found.end();
+            if (is_new && program_.at(id).role == Role::temporary) found.push_back(id);
+        }
+    };
+    add_temporaries(statement);
+    // Temporaries stand in front of what reads them.
+    std::size_t left = found.size() - 1;
+    for (auto equation = program_.equations.rbegin();
+         equation != program_.equations.rend() && left > 0; ++equation) {
+        if (equation->target == statement.target) continue;
+        if (std::find(found.begin(), found.end(), equation->target) == found.end()) continue;
+        const std::size_t before = found.size();
+        add_temporaries(*equation);
+        left += found.size() - before - 1;
+    }
+    return found;
 }
 
 /// Whether some points write nothing: then the value is not what is reduced, but chosen after.

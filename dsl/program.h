@@ -75,7 +75,7 @@ struct Requirement {
         not_empty,     ///< `a < b` where `indices` have values: an explicit range, that of a mean
         /// For all values of `indices` some point satisfies the condition: the domain of a mean.
         /// Where data decides, the tensor that `a` reads is not negative: checked when the program
-        /// runs, in front of the equation of `reader`.
+        /// runs, where one of `readers` is made.
         has_points,
         positive,   ///< `a > 0`: a coefficient that ranges were solved with
         in_bounds,  ///< `0 <= a < b` for all points of `indices` where `condition` holds
@@ -89,7 +89,7 @@ struct Requirement {
     /// found, `{term}` for the text of `term`: texts are dear, and most are never needed.
     Diagnosis otherwise;
     Expr term = {};
-    TensorId reader = {};
+    std::vector<TensorId> readers = {};
 };
 
 /// Ranks of arrays by name.

@@ -85,8 +85,7 @@ class RequiredPoints {
                      format("`{}` has no value there: restrict the range with `where`, or choose "
                             "another value with `?:`",
                             reducer)),
-                 .term = reduce.condition ? reduce.condition : has_points,
-                 .reader = equation_.target}};
+                 .term = reduce.condition ? reduce.condition : has_points}};
     }
 
     Expr is_not_empty(IndexId i) {

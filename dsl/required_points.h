@@ -11,7 +11,7 @@ namespace ricci {
 /// and what is to be noted once a tensor holds it.
 struct PointVerdict {
     Expr value;
-    Requirement requirement;  ///< `a` is to read that tensor
+    Requirement requirement;  ///< `a` is to read that tensor; `readers` are those of the statement
 };
 
 /// Adds to the program that the ranges of such reducers of the statement are not empty. Gives a

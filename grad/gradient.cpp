@@ -23,8 +23,8 @@ bool makes_complex(const Program& program) {
 }
 
 Program gradient(const Program& forward, const std::string& argument, const Options& options) {
-    Program result = without_unused(
-        without_point_checks(differentiate(canonicalise(forward), {argument}, options).program));
+    Program result =
+        without_unused(differentiate(canonicalise(forward), {argument}, options).program);
     result.for_ranks = nullptr;
     if (forward.for_ranks)
         result.for_ranks = [again = forward.for_ranks, argument, options,

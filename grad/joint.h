@@ -36,8 +36,8 @@ struct Joint {
 
 /// The program reduced to what its outputs need: equations, arguments, requirements.
 [[nodiscard]] Program without_unused(Program program);
-/// The program without the checks that means and positions have a point: a gradient is not
-/// evaluated where its forward is in error.
+/// The program without the checks that means and positions have a point: those that a forward
+/// made need none in its backward.
 [[nodiscard]] Program without_point_checks(Program program);
 
 }  // namespace ricci::grad

@@ -167,7 +167,8 @@ class Shifts {
             result.kind = known->second.degrees.kind;
             for (const auto& [id, read] : known->second.degrees.of) {
                 const Expr there = substitute_indices(context_, read.first, here);
-                result.of.emplace(there->id, std::pair(there, read.second));
+                Degrees one{result.kind, {{there->id, {there, read.second}}}};
+                result.add(one, 1);  // two reads may be one here
             }
         }
         if (!candidates_.contains(access.tensor)) return result;

@@ -99,21 +99,27 @@ Program without_unused(Program program) {
     std::multimap<TensorId, Expr> verdicts_of;
     for (const Requirement& requirement : program.requirements)
         if (requirement.kind == Requirement::Kind::has_points)
-            verdicts_of.emplace(requirement.reader, requirement.a);
-    std::vector<Equation> kept;
-    for (auto equation = program.equations.rbegin(); equation != program.equations.rend();
-         ++equation) {
-        if (!needs.contain(equation->target)) continue;
-        needs.add_declaration(equation->target);
-        for (const Expr e : equation->at) needs.add(e);
-        needs.add(equation->value);
-        if (equation->previous) needs.add(*equation->previous);
-        const auto [begin, end] = verdicts_of.equal_range(equation->target);
-        for (auto verdict = begin; verdict != end; ++verdict) needs.add(verdict->second);
-        kept.push_back(std::move(*equation));
+            for (const TensorId reader : requirement.readers)
+                verdicts_of.emplace(reader, requirement.a);
+    // A verdict may stand behind one of its readers: then it is found in a second pass.
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (auto equation = program.equations.rbegin(); equation != program.equations.rend();
+             ++equation) {
+            if (!needs.contain(equation->target)) continue;
+            needs.add_declaration(equation->target);
+            for (const Expr e : equation->at) needs.add(e);
+            needs.add(equation->value);
+            if (equation->previous) needs.add(*equation->previous);
+            const auto [begin, end] = verdicts_of.equal_range(equation->target);
+            for (auto verdict = begin; verdict != end; ++verdict) {
+                grows |= !needs.contain(std::get<Access>(verdict->second->term).tensor);
+                needs.add(verdict->second);
+            }
+        }
     }
-    std::reverse(kept.begin(), kept.end());
-    program.equations = std::move(kept);
+    std::erase_if(program.equations,
+                  [&](const Equation& equation) { return !needs.contain(equation.target); });
     std::erase_if(program.arguments, [&](TensorId id) { return !needs.contain(id); });
     for (const TensorId id : program.arguments) declare_alone(program, id, needs);
     std::erase_if(program.requirements, [&](const Requirement& requirement) {

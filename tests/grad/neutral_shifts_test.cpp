@@ -57,6 +57,18 @@ TEST_CASE("a maximum that is left over has a derivative") {
     CHECK(neutral("m := max[k](x[k]); y[k] := x[k] - m; y[i] += m") == "");
 }
 
+TEST_CASE("reads of two places that turn out to be one count twice") {
+    const auto of = [](const std::string& rest) {
+        return neutral("m[i] := max[k](X[i,k]); " + rest);
+    };
+    CHECK(of("T[i,j] := Z[i,j] - m[i] - m[j]; y[i] := T[i,i] + m[i]") == "");
+    CHECK(of("T[i,j] := Z[i,j] - m[i] - m[j]; y[i] := T[i,i] + m[i] + m[i]") == "m");
+    CHECK(of("T[i,j] := exp(Z[i,j]-m[i])/exp(m[j]); y[i] := T[i,i]*exp(m[i])") == "");
+    CHECK(of("T[i,j] := m[i] - m[j]; y[i] := T[i,i] + X[i,0]") == "m");
+    CHECK(of("T[i,j] := m[i] - m[j]; y[i] := T[i,i] - m[i]") == "");
+    CHECK(of("T[i,j,k] := exp(Z[i,j]-m[i]-m[j]-m[k]); y[i,j] := T[i,j,j]*exp(m[i]+m[j])") == "");
+}
+
 TEST_CASE("what outputs are asked for decides") {
     const std::string text = "m[i] := max[k](X[i,k]); y[i] := m[i] + log(sum[k](exp(X[i,k]-m[i])))";
     CHECK(neutral(text, {"y"}) == "m");

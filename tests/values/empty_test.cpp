@@ -187,7 +187,7 @@ TEST_CASE("where conditions around it exclude a mean of nothing there is no erro
             .starts_with("range: `mean` over nothing: `0 < size(z,1)` holds nowhere for `i` = 3"));
 }
 
-TEST_CASE("a forward cut from its backward checks its means, the backward does not") {
+TEST_CASE("a mean of nothing is an error in a gradient, and in the forward part of a tape") {
     const Array s = Array::from<std::int64_t>({0, 1, 1, 3}, {4});
     const Function mean = compile("y[i] := mean[k | S[k] == i](x[k]^2) where i in 0:4");
     const Var x = param(Array::from<float>({1, 2, 3, 4}, {4}));
@@ -195,7 +195,21 @@ TEST_CASE("a forward cut from its backward checks its means, the backward does n
               (void)ricci::apply(mean, {s, x});
           }).starts_with("range: `mean` over nothing: `S[k] == i` holds nowhere for `i` = 2\n"));
     const Array dy = Array::from<float>({1, 1, 1, 1}, {4});
-    CHECK(str(mean.grad("x")({{"x", x.value()}, {"S", s}, {"dy", dy}})) == "[2, 2, 3, 8]");
+    CHECK(error_text([&] {
+              (void)mean.grad("x")({{"x", x.value()}, {"S", s}, {"dy", dy}});
+          }).starts_with("range: `mean` over nothing: `S[k] == i` holds nowhere for `i` = 2\n"));
+    const Function place = compile("y[i] := w[i]*argmax[k | S[k] == i](x[k]) where i in 0:4");
+    const Arguments arguments = {{"w", dy}, {"x", x.value()}, {"S", s}, {"dy", dy}};
+    CHECK(error_text([&] {
+              (void)place.grad("w")(arguments);
+          }).starts_with("range: `argmax` over nothing: `S[k] == i` holds nowhere for `i` = 2\n"));
+    const Arguments moving = {{"w", dy}, {"x", x.value()}, {"S", s}, {"dw", dy}};
+    CHECK(error_text([&] {
+              (void)place.jvp({"w"})(moving);
+          }).starts_with("range: `argmax` over nothing: `S[k] == i` holds nowhere for `i` = 2\n"));
+    const Array all = Array::from<std::int64_t>({0, 1, 2, 3}, {4});
+    CHECK(str(place.grad("w")({{"w", dy}, {"x", x.value()}, {"S", all}, {"dy", dy}})) ==
+          "[0, 1, 2, 3]");
 }
 
 TEST_CASE("where no value is asked for there is no mean of nothing") {
