@@ -67,8 +67,17 @@ class Gather {
         }
         if (!pivot) return false;
         const IndexId solved = occurring_[d][*pivot];
-        const std::int64_t extent = program_.at(equation_.target).shape[d];
-        program_.indices.push_back({.name = "t", .lower = 0, .upper = extent});
+        // The places that some point names; all are inside.
+        std::int64_t low = form->constant;
+        std::int64_t high = form->constant;
+        for (std::size_t v = 0; v < variables.size(); ++v) {
+            const BoundIndex& range = program_.at(occurring_[d][v]);
+            const std::int64_t first = form->at(v) * range.lower;
+            const std::int64_t last = form->at(v) * (range.upper - 1);
+            low += std::min(first, last);
+            high += std::max(first, last);
+        }
+        program_.indices.push_back({.name = "t", .lower = low, .upper = high + 1});
         const IndexId t{static_cast<std::uint32_t>(program_.indices.size() - 1)};
         // p = ±(t - rest)
         Expr rest = make_.integer(form->constant);

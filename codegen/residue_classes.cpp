@@ -26,7 +26,7 @@ namespace ricci::codegen {
 namespace {
 
 /// More equations than this do not pay for their code.
-constexpr std::size_t most_classes = 64;
+constexpr std::int64_t most_classes = 64;
 
 /// What is known of one index of the target and of reduced ones.
 struct Block {
@@ -63,7 +63,7 @@ class ResidueClasses {
             is_whole_ = true;
             std::vector<BoundEquation> classes;
             if (is_candidate(equation)) classes = split_all(equation);
-            if (classes.empty() || classes.size() > most_classes)
+            if (classes.empty() || std::ssize(classes) > most_classes)
                 program_.equations.push_back(std::move(equation));
             else
                 add_versions(std::move(classes));
@@ -98,7 +98,7 @@ class ResidueClasses {
             std::vector<BoundEquation> further = split_all(part);
             if (further.empty()) further.push_back(std::move(part));
             for (BoundEquation& each : further) found.push_back(std::move(each));
-            if (found.size() > most_classes) break;
+            if (std::ssize(found) > most_classes) break;
         }
         return found;
     }
@@ -115,10 +115,21 @@ class ResidueClasses {
                 block.dimension = d;
                 block.free = plain->index;
                 block.solved = y;
-                if (is_band(block, parts) || is_equation(block, parts, equation)) return block;
+                const bool is_found = is_band(block, parts) || is_equation(block, parts, equation);
+                if (is_found && is_small(block)) return block;
             }
         }
         return std::nullopt;
+    }
+
+    /// Whether there are few classes, and no number below leaves 64 bits.
+    static bool is_small(const Block& block) {
+        constexpr std::int64_t limit = std::int64_t{1} << 60;
+        const auto fits = [](std::int64_t number, std::int64_t most) {
+            return number >= -most && number <= most;
+        };
+        return fits(block.step, most_classes) && fits(block.other_step, limit >> 8) &&
+               fits(block.low, limit) && fits(block.high, limit);
     }
 
     /// A conjunct as `form >= 0`, or `form == 0`, in the variables `indices`; nothing for another.
@@ -151,6 +162,7 @@ class ResidueClasses {
                 block.low = -from->form.constant;
                 block.high = to->form.constant;
                 block.conditions = {lower, upper};
+                if (!is_small(block)) continue;
                 const std::int64_t values = block.high - block.low + 1;
                 const std::int64_t points =
                     ceil_div(std::max<std::int64_t>(values, 0), block.classes());

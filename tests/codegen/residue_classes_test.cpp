@@ -88,6 +88,19 @@ TEST_CASE("an update at affine places is a sum for each element") {
           "  O.3[2*i.0+2*k.1] += x.1[i.0]*w.2[k.1]\n");
 }
 
+TEST_CASE("strides of many classes stay as they are") {
+    const Program forward = parse_program("O[y] := A[10000000*y+r]*F[r]");
+    const BoundProgram program =
+        bound(grad::gradient(forward, "A"), {{"A", {20'000'010}}, {"F", {3}}, {"dO", {3}}});
+    CHECK(str(codegen::with_residue_classes(program, 0)) == str(program));
+}
+
+TEST_CASE("only the places that an update names are gone through") {
+    const BoundProgram program = bound(parse_program("O[i+k+5] += x[i]*w[k]"),
+                                       {{"O", {1'000'000}}, {"x", {18}}, {"w", {3}}});
+    CHECK(by_class(program).starts_with("for t.2 in 5:25:\n"));
+}
+
 TEST_CASE("small reductions and those of other kinds stay as they are") {
     const Program forward = parse_program("O[y] := A[2*y+r]*F[r]");
     const BoundProgram program =
