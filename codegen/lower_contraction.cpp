@@ -496,8 +496,11 @@ std::optional<Contraction> find_conditional_contraction(const Kernel& kernel) {
         if (!std::holds_alternative<Load>(operand.term->term) ||
             !is_contiguous(operand.term, found->lane.var))
             return std::nullopt;
-    for (const Operand& operand : found->row_operands)
-        if (!is_inside_everywhere(kernel, operand.term)) return std::nullopt;
+    // All but the columns is read whatever the conditions say of single lanes.
+    Substitution without_columns;
+    for (const Operand& operand : found->column_operands)
+        without_columns.replace(operand.term, make_number(operand.term->dtype, 0));
+    if (!is_inside_everywhere(kernel, without_columns(found->body))) return std::nullopt;
     return found;
 }
 

@@ -30,16 +30,17 @@ constexpr std::int64_t most_classes = 64;
 
 /// What is known of one index of the target and of reduced ones.
 struct Block {
-    std::size_t dimension = 0;     ///< of the target: where t stands
     IndexId free{};                ///< t
     IndexId solved{};              ///< y, which disappears
     std::optional<IndexId> other;  ///< r of an equation
     std::int64_t sign = 1;         ///< a
     std::int64_t step = 1;         ///< b
     std::int64_t other_step = 0;   ///< d
-    std::int64_t low = 0;          ///< of the band a*t + b*y
-    std::int64_t high = 0;         ///< the same, inclusive; of an equation the constant c
+    std::int64_t low = 0;          ///< of the band a*t + b*y; of an equation c, like `high`
+    std::int64_t high = 0;         ///< inclusive
     std::vector<Expr> conditions;  ///< the conjuncts that say so
+
+    bool is_equation = false;  ///< not a band
 
     [[nodiscard]] std::int64_t classes() const { return std::abs(step); }
 };
@@ -107,12 +108,11 @@ class ResidueClasses {
 
     [[nodiscard]] std::optional<Block> find_block(const BoundEquation& equation) const {
         const std::vector<Expr> parts = conjuncts(equation.reduction->condition);
-        for (std::size_t d = 0; d < equation.at.size(); ++d) {
-            const auto* plain = std::get_if<IndexValue>(&equation.at[d]->term);
+        for (const Expr subscript : equation.at) {
+            const auto* plain = std::get_if<IndexValue>(&subscript->term);
             if (!plain) continue;
             for (const IndexId y : equation.reduction->indices) {
                 Block block;
-                block.dimension = d;
                 block.free = plain->index;
                 block.solved = y;
                 const bool is_found = is_band(block, parts) || is_equation(block, parts, equation);
@@ -191,6 +191,7 @@ class ResidueClasses {
                 block.step = sign * found->form.at(1);
                 block.other_step = other ? sign * found->form.at(2) : 0;
                 block.low = block.high = sign * found->form.constant;
+                block.is_equation = true;
                 block.conditions = {part};
                 // Of two indices the longer one disappears.
                 if (other && program_.at(*other).extent() > program_.at(block.solved).extent() &&
@@ -207,9 +208,9 @@ class ResidueClasses {
     std::vector<BoundEquation> split(const BoundEquation& equation, const Block& block) {
         std::vector<BoundEquation> classes;
         for (std::int64_t residue = 0; residue < block.classes(); ++residue) {
-            std::optional<BoundEquation> part = block.conditions.size() == 2
-                                                    ? of_band(equation, block, residue)
-                                                    : of_equation(equation, block, residue);
+            std::optional<BoundEquation> part = block.is_equation
+                                                    ? of_equation(equation, block, residue)
+                                                    : of_band(equation, block, residue);
             if (part)
                 classes.push_back(std::move(*part));
             else

@@ -25,14 +25,21 @@ bool makes_complex(const Program& program) {
 Program gradient(const Program& forward, const std::string& argument, const Options& options) {
     Program result =
         without_unused(differentiate(canonicalise(forward), {argument}, options).program);
+    serve_any_ranks(
+        result, forward, outputs_of_cotangents(forward, result),
+        [argument, options](const Program& again) { return gradient(again, argument, options); });
+    return result;
+}
+
+void serve_any_ranks(Program& result, const Program& forward,
+                     const std::map<std::string, std::string>& companions,
+                     const std::function<Program(const Program&)>& derive) {
     result.for_ranks = nullptr;
     if (forward.for_ranks)
-        result.for_ranks = [again = forward.for_ranks, argument, options,
-                            outputs = outputs_of_cotangents(forward, result),
+        result.for_ranks = [again = forward.for_ranks, companions, derive,
                             names = argument_names(result)](const Ranks& ranks) {
-            return taking(gradient(again(with_outputs(ranks, outputs)), argument, options), names);
+            return taking(derive(again(with_outputs(ranks, companions))), names);
         };
-    return result;
 }
 
 std::map<std::string, std::string> outputs_of_cotangents(const Program& forward,

@@ -1,6 +1,7 @@
 // grad/joint.h – a program together with the gradients of some of its arguments
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +34,12 @@ struct Joint {
 /// The program with the arguments of these names, in their order, needed or not: what it takes is
 /// the same for all ranks.
 [[nodiscard]] Program taking(Program program, const std::vector<std::string>& names);
+
+/// Derives `result`, a derivative of `forward`, again for the ranks of arguments at hand, where
+/// they decide what the forward is (`..`). `companions`: see outputs_of_cotangents.
+void serve_any_ranks(Program& result, const Program& forward,
+                     const std::map<std::string, std::string>& companions,
+                     const std::function<Program(const Program&)>& derive);
 
 /// The program reduced to what its outputs need: equations, arguments, requirements.
 [[nodiscard]] Program without_unused(Program program);

@@ -377,13 +377,9 @@ Program jvp(const Program& forward, const std::vector<std::string>& arguments,
             const JvpOptions& options) {
     const Program canonical = canonicalise(forward);
     Program result = Forward(canonical).run(arguments, options);
-    result.for_ranks = nullptr;
-    if (forward.for_ranks)
-        result.for_ranks = [again = forward.for_ranks, arguments, options,
-                            moved = outputs_of_cotangents(forward, result),
-                            names = argument_names(result)](const Ranks& ranks) {
-            return taking(jvp(again(with_outputs(ranks, moved)), arguments, options), names);
-        };
+    serve_any_ranks(
+        result, forward, outputs_of_cotangents(forward, result),
+        [arguments, options](const Program& again) { return jvp(again, arguments, options); });
     return result;
 }
 
