@@ -70,4 +70,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
     return best;
 }
 
+bool contains(const std::vector<std::string>& words, std::string_view word) {
+    return std::ranges::find(words, word) != words.end();
+}
+
 }  // namespace ricci

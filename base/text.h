@@ -19,6 +19,9 @@ using fmt::format;
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string>& candidates);
 
+/// Whether the word is one of these.
+[[nodiscard]] bool contains(const std::vector<std::string>& words, std::string_view word);
+
 /// The items with `separator` between them.
 template <class Range>
 std::string join(const Range& items, std::string_view separator) {

@@ -30,7 +30,7 @@ std::int64_t span(const BoundTensor& tensor) {
     return last + 1;
 }
 
-/// Smaller reductions do not pay for the code of their residue classes.
+/// Smaller reductions take less time than their residue classes, a kernel each, take to compile.
 constexpr double least_points_of_classes = 1 << 18;
 
 /// The program as equations that cost what they compute.

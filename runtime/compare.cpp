@@ -26,14 +26,6 @@ double median_seconds(Run&& run) {
     return times[3];
 }
 
-/// Functions may change their arguments in place: each run that counts has its own.
-Arguments copied(const Arguments& arguments) {
-    Arguments copies;
-    for (const auto& [name, array] : arguments)
-        copies.emplace_back(name, array.is_weak() ? array : array.copy());
-    return copies;
-}
-
 double relative_difference(double a, double b, double scale) {
     if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
     const double largest = std::max({std::abs(a), std::abs(b), scale});
@@ -100,14 +92,14 @@ GradientComparison compare_gradients(const Function& function, Arguments argumen
     const std::string cotangent = "d" + program.at(program.result()).name;
     const auto given = std::ranges::find(arguments, cotangent, &Arguments::value_type::first);
     if (given == arguments.end()) {
-        const Array result = function(copied(arguments));
+        const Array result = function(copies(arguments));
         const DType dtype = is_floating(result.dtype()) ? result.dtype() : DType::f64;
         arguments.emplace_back(cotangent, Array::randn(dtype, result.shape(), 1));
     }
     GradientComparison comparison;
     comparison.argument = wrt;
-    const Array ours = generated(copied(arguments));
-    const Array theirs = registered(copied(arguments));
+    const Array ours = generated(copies(arguments));
+    const Array theirs = registered(copies(arguments));
     const auto argument = std::ranges::find(arguments, wrt, &Arguments::value_type::first);
     const bool is_number = argument != arguments.end() && argument->second.is_weak();
     require_same_kind(wrt, is_number, ours, theirs);

@@ -248,6 +248,13 @@ Array Function::call_pointers(std::span<const Array* const> arguments) const {
     return std::move(state.run(arguments, {}).front());
 }
 
+Arguments copies(const Arguments& arguments) {
+    Arguments result;
+    for (const auto& [name, array] : arguments)
+        result.emplace_back(name, array.is_weak() ? array : array.copy());
+    return result;
+}
+
 Array Function::operator()(const Arguments& arguments) const {
     if (const auto complex = require_state().complex_form(arguments)) return (*complex)(arguments);
     return call_pointers(require_state().in_order(arguments));

@@ -33,6 +33,10 @@ struct GradientOptions {
 /// Arguments by name.
 using Arguments = std::vector<std::pair<std::string, Array>>;
 
+/// The same arguments, each array in memory of its own: a function changes those that its program
+/// updates. Numbers stay as they are.
+[[nodiscard]] Arguments copies(const Arguments& arguments);
+
 /// A compiled program. Kernels are made for the shapes and types met and kept. Copies share them.
 /// Calls may come from several threads at once.
 class Function {

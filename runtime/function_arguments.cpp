@@ -47,12 +47,10 @@ std::vector<const Array*> Function::State::in_order(const Arguments& arguments) 
     std::vector<const Array*> ordered(argument_names.size(), nullptr);
     bool is_complete = true;
     for (const auto& [argument, array] : arguments) {
-        if (std::ranges::find(floating_names, argument) != floating_names.end())
-            require_floating(*this, argument, array);
+        if (contains(floating_names, argument)) require_floating(*this, argument, array);
         const auto at = std::ranges::find(argument_names, argument);
         if (at == argument_names.end()) {
-            is_complete =
-                is_complete && std::ranges::find(ignored_names, argument) != ignored_names.end();
+            is_complete = is_complete && contains(ignored_names, argument);
             continue;
         }
         const Array*& place = ordered[static_cast<std::size_t>(at - argument_names.begin())];
@@ -69,8 +67,7 @@ void Function::State::fail_names(const Arguments& arguments) const {
     // Binding says what is missing or unknown, and points into the text.
     Signature signature;
     for (const auto& [argument, array] : arguments)
-        if (std::ranges::find(argument_names, argument) != argument_names.end() ||
-            std::ranges::find(ignored_names, argument) == ignored_names.end())
+        if (contains(argument_names, argument) || !contains(ignored_names, argument))
             signature.emplace(argument, runtime::spec_of(array, array.rank() == 0));
     const std::lock_guard lock(*compiling);
     (void)ricci::bind(canonical, signature);

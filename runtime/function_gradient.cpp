@@ -46,10 +46,6 @@ struct Types {
     std::vector<std::string> complex;  ///< of those
 };
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
-
 /// The complex arguments of a program, as far as its derivative needs to know them.
 std::vector<std::string> complex_arguments(const Program& program, const DerivativeStep& step,
                                            const Types& types) {
@@ -204,7 +200,7 @@ void Function::set_gradient(const std::string& argument, const Function& gradien
     known.push_back(cotangent);
     const std::vector<std::string>& needed = gradient.require_state().argument_names;
     for (const std::string& name : needed)
-        if (std::ranges::find(known, name) == known.end())
+        if (!contains(known, name))
             throw Error({.kind = ErrorKind::name,
                          .message = format("the gradient of `{}` for `{}` takes `{}`", state.name,
                                            argument, name),
@@ -214,7 +210,7 @@ void Function::set_gradient(const std::string& argument, const Function& gradien
     set_gradient(argument, [gradient, needed](const Arguments& arguments) {
         Arguments selected;
         for (const auto& [name, array] : arguments)
-            if (std::ranges::find(needed, name) != needed.end()) selected.emplace_back(name, array);
+            if (contains(needed, name)) selected.emplace_back(name, array);
         return gradient(selected);
     });
 }

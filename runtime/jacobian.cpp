@@ -34,14 +34,6 @@ const std::string& companion(const Function& derivative, TensorId of) {
     return found->name;
 }
 
-/// The arguments on their own memory: a derivative of an update changes what it is given.
-Arguments copies(const Arguments& arguments) {
-    Arguments result;
-    for (const auto& [name, array] : arguments)
-        result.emplace_back(name, array.is_weak() ? array : array.copy());
-    return result;
-}
-
 const Array& find(const Arguments& arguments, const std::string& name) {
     const auto found =
         std::ranges::find(arguments, name, [](const auto& named) { return named.first; });

@@ -24,10 +24,7 @@ std::string run_on(Device device, const std::string& text, const std::string& wr
     const std::string error = error_text([&] {
         const Function forward = compile(text, "f", device);
         const Function function = wrt.empty() ? forward : forward.grad(wrt);
-        Arguments copies;
-        for (const auto& [name, array] : arguments)
-            copies.emplace_back(name, array.is_weak() ? array : array.copy());
-        result = str(function(copies));
+        result = str(function(copies(arguments)));
     });
     return result.empty() ? error : result;
 }

@@ -89,9 +89,7 @@ inline std::vector<Refused> refused_calls() {
 inline void check_untouched(Device device) {
     for (const Refused& call : refused_calls()) {
         CAPTURE(call.text);
-        Arguments given;
-        for (const auto& [name, array] : call.arguments)
-            given.emplace_back(name, array.is_weak() ? array : array.copy());
+        const Arguments given = copies(call.arguments);
         const Function function = compile(call.text, "", device);
         const std::string error = error_text([&] { (void)function.call(given, call.outputs); });
         CHECK_MESSAGE(error.starts_with(call.error + ": "), error);

@@ -9,12 +9,8 @@ namespace {
 
 std::string run_on(Device device, const std::string& text, const Arguments& arguments) {
     std::string result;
-    const std::string error = error_text([&] {
-        Arguments copies;
-        for (const auto& [name, array] : arguments)
-            copies.emplace_back(name, array.is_weak() ? array : array.copy());
-        result = str(compile(text, "", device)(copies));
-    });
+    const std::string error =
+        error_text([&] { result = str(compile(text, "", device)(copies(arguments))); });
     return result.empty() ? error : result;
 }
 

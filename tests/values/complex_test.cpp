@@ -35,9 +35,7 @@ const List b = {{-1, 1}, {2, 0.5}, {1e-3, -2}, {-0.5, -0.5}, {0, 2},
 void check(const std::string& program, const Arguments& arguments, const List& expected) {
     INFO(program);
     for (const Device device : {Device::cpu, Device::reference}) {
-        Arguments own;
-        for (const auto& [name, array] : arguments) own.emplace_back(name, array.copy());
-        const Array found = compile(program, "", device)(own);
+        const Array found = compile(program, "", device)(copies(arguments));
         REQUIRE(found.dtype() == DType::c128);
         const List values = list_of(found);
         REQUIRE(values.size() == expected.size());

@@ -23,14 +23,6 @@ Array from_list(DType dtype, const std::vector<T>& values) {
     return Array::from(std::span<const T>(values), {std::ssize(values)}).to(dtype);
 }
 
-/// Every operand is its own memory: statements may update it.
-Arguments copied(const Arguments& arguments) {
-    Arguments copies;
-    for (const auto& [name, array] : arguments)
-        copies.emplace_back(name, array.is_weak() ? array : array.copy());
-    return copies;
-}
-
 bool have_equal_bytes(const Array& a, const Array& b) {
     const std::size_t bytes = static_cast<std::size_t>(a.size()) * size_bytes(a.dtype());
     return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), bytes) == 0;
@@ -110,7 +102,7 @@ Array small_values(DType dtype, std::int64_t count) {
 std::vector<Array> run_both(const std::string& program, const Arguments& arguments,
                             const std::vector<std::string>& outputs) {
     INFO(program);
-    const auto compiled = compile(program, "", Device::cpu).call(copied(arguments), outputs);
+    const auto compiled = compile(program, "", Device::cpu).call(copies(arguments), outputs);
     const BoundProgram typed = bound(program, arguments, outputs);
     std::vector<Array> values;
     for (const TensorId id : typed.arguments)

@@ -12,17 +12,6 @@
 namespace ricci::tool {
 namespace {
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
-
-Arguments copied(const Arguments& arguments) {
-    Arguments copies;
-    for (const auto& [name, array] : arguments)
-        copies.emplace_back(name, array.is_weak() ? array : array.copy());
-    return copies;
-}
-
 std::vector<std::string> output_names(const Program& program) {
     std::vector<std::string> names;
     for (const TensorId id : program.outputs) names.push_back(program.at(id).name);
@@ -67,7 +56,7 @@ class ByHand {
             if (!forward.argument(name) && forward.output(name)) outputs.push_back(name);
         Arguments made;
         if (!outputs.empty()) {
-            Arguments own = copied(given);
+            Arguments own = copies(given);
             std::erase_if(own, [&](const auto& entry) { return !forward.argument(entry.first); });
             const std::vector<Array> values = forward_.call(own, outputs);
             for (std::size_t i = 0; i < outputs.size(); ++i)

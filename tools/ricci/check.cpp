@@ -71,14 +71,6 @@ struct Bound {
     }
 };
 
-/// Copies: functions may update their arguments.
-Arguments copied(const Arguments& arguments) {
-    Arguments copies;
-    for (const auto& [name, array] : arguments)
-        copies.emplace_back(name, array.is_weak() ? array : array.copy());
-    return copies;
-}
-
 /// The numbers of an array in f64, of complex ones both parts.
 Array in_doubles(const Array& array) {
     if (!is_complex(array.dtype())) return array.to(DType::f64);
@@ -143,7 +135,7 @@ void check_outputs(Report& report, const Function& function, const Arguments& ar
     for (const TensorId id : program.outputs) outputs.push_back(program.at(id).name);
     const Bound bound(program, arguments, outputs);
     const auto expected = runtime::evaluate_with_bounds(bound.program, bound.arguments);
-    const std::vector<Array> found = function.call(copied(arguments), outputs);
+    const std::vector<Array> found = function.call(copies(arguments), outputs);
     for (std::size_t i = 0; i < outputs.size(); ++i)
         compare_with_reference(report, outputs[i], found[i], expected[i]);
 }
@@ -198,10 +190,10 @@ class GradientCheck {
             report_.note(what, error.diagnosis().message);
             return;
         }
-        Arguments all = copied(arguments_);
+        Arguments all = copies(arguments_);
         for (const std::string& name : argument_names(gradient.program()))
             if (!program.argument(name)) all.emplace_back(name, cotangent_);
-        const Array found = gradient(copied(all));
+        const Array found = gradient(copies(all));
         const Bound bound(gradient.program(), all, {});
         const auto expected = runtime::evaluate_with_bounds(bound.program, bound.arguments);
         compare_with_reference(report_, what, found, expected.front());

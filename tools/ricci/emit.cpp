@@ -65,7 +65,7 @@ class Sources {
         if (names.empty()) names.push_back(program_.at(program_.result()).name);
         for (const TensorId id : program_.arguments) {
             const std::string& name = program_.at(id).name;
-            const bool is_known = std::ranges::find(names, name) != names.end();
+            const bool is_known = contains(names, name);
             if (program_.output(name) && !is_known) names.push_back(name);
         }
         return names;

@@ -28,10 +28,7 @@ class Directional {
     }
     /// The result.
     [[nodiscard]] Array values_at(std::size_t i, double value) const {
-        Arguments moved;
-        // Copies: the function may update its arguments.
-        for (const auto& [name, array] : arguments_)
-            moved.emplace_back(name, array.is_weak() ? array : array.copy());
+        Arguments moved = copies(arguments_);
         moved[position_].second = base_.copy();
         moved[position_].second.span<double>()[i] = value;
         return function_(moved).to(DType::f64);

@@ -3,16 +3,13 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "dsl/canonical.h"
 
 #include "tools/ricci/arguments.h"
 
 namespace ricci::tool {
 namespace {
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
 
 /// Ones with the shape and type of the program's result.
 Array ones_of_result(const Program& program, const Arguments& arguments) {
@@ -94,8 +91,7 @@ std::vector<Gradient> make_gradients(const Function& function, const std::vector
         const Program& derived = gradient.function.program();
         gradient.name = derived.at(derived.result()).name;
         // Copies: a gradient of an update changes its cotangent in place.
-        for (const auto& [name, array] : arguments)
-            gradient.arguments.emplace_back(name, array.is_weak() ? array : array.copy());
+        gradient.arguments = copies(arguments);
         const std::vector<std::string> needed = argument_names(derived);
         for (const auto& [name, array] : cotangents)
             if (contains(needed, name)) gradient.arguments.emplace_back(name, array.copy());
@@ -116,8 +112,7 @@ Tangents make_tangents(const Function& function, const std::vector<std::string>&
     const Program& derived = tangents.function.program();
     for (const TensorId output : derived.outputs) tangents.names.push_back(derived.at(output).name);
     // Copies: a tangent of what an update changes is changed itself.
-    for (const auto& [name, array] : given)
-        tangents.arguments.emplace_back(name, array.is_weak() ? array : array.copy());
+    tangents.arguments = copies(given);
     const auto find = [&](const std::string& name) {
         return std::ranges::find(given, name, [](const auto& named) { return named.first; });
     };
