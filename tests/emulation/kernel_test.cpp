@@ -273,20 +273,24 @@ RC_ENTRY(wide)
 
 TEST_CASE("what is not initialised is no number") {
     TextKernel kernel(R"(
-RC_KERNEL(32) sum(RC_OUT(float) y, RC_OUT(rc_i32) z) {
+RC_KERNEL(32) sum(RC_OUT(float) y, RC_OUT(rc_i32) z, RC_OUT(rc_bf16) x) {
     RC_LOCAL(float, a, 1);
     RC_LOCAL(rc_i32, b, 1);
+    RC_LOCAL(rc_bf16, c, 1);
     y[RC_THREAD] = a[0];
     z[RC_THREAD] = b[0];
+    x[RC_THREAD] = c[0];
 }
 RC_ENTRY(sum)
 )");
     const auto y = kernel.upload(counting(32));
     const auto z = kernel.upload(std::vector<std::int32_t>(32));
-    CHECK(kernel.run("sum", 1, 32, {y, z}) == "");
+    const auto x = kernel.upload(std::vector<std::uint16_t>(32));
+    CHECK(kernel.run("sum", 1, 32, {y, z, x}) == "");
     CHECK(std::isnan(kernel.download<float>(y, 32)[9]));
+    CHECK(kernel.download<std::uint16_t>(x, 32)[9] == 0xFFFF);
     CHECK(kernel.download<std::int32_t>(z, 32)[9] == -1);
-    CHECK(kernel.run("sum", 1, 32, {y, z}, 0, manners[1]) == "");
+    CHECK(kernel.run("sum", 1, 32, {y, z, x}, 0, manners[1]) == "");
     CHECK(kernel.download<std::int32_t>(z, 32)[9] == 0x7F7F7F7F);
 }
 

@@ -89,7 +89,7 @@ struct alignas(sizeof(T) * N) rc_vec {
 template <class T>
 RC_INLINE void rc_poison(T& value) {
     auto* bytes = reinterpret_cast<unsigned char*>(&value);
-    const bool is_real = T(0.5) != T(0) && sizeof(T) > 1;
+    const bool is_real = float(T(0.5)) != 0 && sizeof(T) > 1;
     for (int n = 0; n < int(sizeof(T)); ++n) bytes[n] = is_real ? 0xFF : *rc_the_device->poison;
 }
 template <>
