@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
@@ -63,10 +64,22 @@ bool is_atom(const Value& value) {
            std::holds_alternative<VarValue>(value->term);
 }
 
+constexpr std::int64_t unknown_step = std::numeric_limits<std::int64_t>::max();
+
+/// Elements from one write to the next along an axis, at most: 1 where all are contiguous.
+std::int64_t longest_step(const Kernel& kernel, const Axis& axis) {
+    std::int64_t longest = 0;
+    for (const Store& write : kernel.writes) {
+        const std::int64_t step = write.at.affine.coefficient(axis.var);
+        longest = std::max(longest, !write.at.computed && step > 0 ? step : unknown_step);
+    }
+    return longest;
+}
+
 class Finder {
   public:
-    Finder(const Kernel& kernel, Masks masks)
-        : kernel_(kernel), masks_(masks), dependence_(kernel) {}
+    Finder(const Kernel& kernel, LaneRule rule)
+        : kernel_(kernel), rule_(rule), dependence_(kernel) {}
 
     std::optional<Contraction> find() {
         if (!is_candidate()) return std::nullopt;
@@ -80,7 +93,6 @@ class Finder {
   private:
     [[nodiscard]] bool is_candidate() const {
         if (!kernel_.body || kernel_.is_arg_reduction() || !kernel_.colliding.empty()) return false;
-        if (kernel_.conditions.rest && masks_ == Masks::none) return false;
         return dependence_.fits() && kernel_.free.size() >= 2;
     }
 
@@ -132,48 +144,55 @@ class Finder {
             else
                 result_.batch.push_back(axis);
         }
-        return masks_ == Masks::none ? conditions_allow() : split_conditions();
+        return split_conditions();
     }
 
-    /// The longest axis in which every write is contiguous; with masks, else that of the shortest
-    /// steps.
+    /// Of the axes that some leaves need and others do not.
     [[nodiscard]] std::optional<Axis> best_lane(const std::vector<Axes>& parts) const {
         std::optional<Axis> best;
-        std::int64_t best_step = 1;
         for (const Axis& axis : kernel_.free) {
-            const Axes self = dependence_.of(axis);
-            const bool is_apart = std::none_of(
-                parts.begin(), parts.end(), [&](const Axes& part) { return (part & self).any(); });
-            const std::int64_t step = longest_step(axis);
-            if (is_apart || (step != 1 && masks_ == Masks::none)) continue;
-            const bool is_better =
-                !best || step < best_step || (step == best_step && axis.extent > best->extent);
-            if (is_better) best = axis, best_step = step;
+            const auto part = std::ranges::find_if(
+                parts, [&](const Axes& each) { return (each & dependence_.of(axis)).any(); });
+            if (part == parts.end()) continue;
+            if (rule_ == LaneRule::cheapest && std::isinf(write_cycles(kernel_, axis))) continue;
+            if (!best || is_better_lane(axis, *best, parts)) best = axis;
         }
         return best;
     }
-    /// Elements from one write to the next along an axis, at most: 1 where all are contiguous.
-    [[nodiscard]] std::int64_t longest_step(const Axis& axis) const {
-        constexpr std::int64_t scattered = std::numeric_limits<std::int64_t>::max();
-        std::int64_t longest = 0;
-        for (const Store& write : kernel_.writes) {
-            const std::int64_t step = write.at.affine.coefficient(axis.var);
-            const bool is_known = !write.at.computed && step > 0;
-            longest = std::max(longest, is_known ? step : scattered);
+    [[nodiscard]] bool is_better_lane(const Axis& a, const Axis& b,
+                                      const std::vector<Axes>& parts) const {
+        if (rule_ == LaneRule::cheapest) {
+            if (is_good_lane(a) != is_good_lane(b)) return is_good_lane(a);
+            return lane_cycles(a, parts) < lane_cycles(b, parts);
         }
-        return longest;
+        const std::int64_t step_a = longest_step(kernel_, a);
+        const std::int64_t step_b = longest_step(kernel_, b);
+        return step_a < step_b || (step_a == step_b && a.extent > b.extent);
     }
 
-    /// Bounds of the reduced axes may move with the batch alone.
-    [[nodiscard]] bool conditions_allow() const {
-        const Axes forbidden = row_axes_ | column_axes_;
-        const auto is_allowed = [&](const AffineForm& form) {
-            return (dependence_.of(form) & forbidden).none();
-        };
-        const Conditions& conditions = kernel_.conditions;
-        return std::all_of(conditions.at_least_zero.begin(), conditions.at_least_zero.end(),
-                           is_allowed) &&
-               std::all_of(conditions.equal_zero.begin(), conditions.equal_zero.end(), is_allowed);
+    /// Of the widest vectors.
+    [[nodiscard]] double full_lanes() const { return 64 / double(size_bytes(kernel_.body->dtype)); }
+    /// Whether lanes along an axis write near to each other and are not too few.
+    [[nodiscard]] bool is_good_lane(const Axis& axis) const {
+        return write_cycles(kernel_, axis) < 1 && 2 * double(axis.extent) >= full_lanes();
+    }
+
+    /// Cycles of an element of the result, roughly: vectors that may be part empty, the write, and
+    /// its share of packing the columns, which every row uses.
+    [[nodiscard]] double lane_cycles(const Axis& axis, const std::vector<Axes>& parts) const {
+        constexpr double copied = 0.2;
+        constexpr double gathered = 1.5;
+        const double lanes = full_lanes();
+        const double depth = double(points(kernel_.reduced));
+        const auto extent = double(axis.extent);
+        double rows = 1;
+        for (const Axis& other : kernel_.free)
+            for (const Axes& part : parts)
+                if ((part & dependence_.of(other)).any() && (part & dependence_.of(axis)).none())
+                    rows *= double(other.extent);
+        const double pack = is_contiguous(kernel_.body, axis.var) ? copied : gathered;
+        return depth * std::ceil(extent / lanes) / extent + write_cycles(kernel_, axis) +
+               depth * pack / rows;
     }
 
     /// The conditions by the side that they need; none may need both.
@@ -280,7 +299,7 @@ class Finder {
     }
 
     const Kernel& kernel_;
-    Masks masks_;
+    LaneRule rule_;
     Dependence dependence_;
     std::vector<Axes> leaves_;
     Axes row_axes_;
@@ -292,8 +311,18 @@ class Finder {
 
 }  // namespace
 
-std::optional<Contraction> find_contraction(const Kernel& kernel, Masks masks) {
-    return Finder(kernel, masks).find();
+double write_cycles(const Kernel& kernel, const Axis& lane) {
+    constexpr double contiguous = 0.1;
+    constexpr double near = 0.3;  // whole vectors with masks
+    constexpr double scattered = 4;
+    constexpr std::int64_t near_step = 4;
+    const std::int64_t step = longest_step(kernel, lane);
+    if (step == unknown_step) return std::numeric_limits<double>::infinity();
+    return step == 1 ? contiguous : step <= near_step ? near : scattered;
+}
+
+std::optional<Contraction> find_contraction(const Kernel& kernel, LaneRule rule) {
+    return Finder(kernel, rule).find();
 }
 
 }  // namespace ricci::codegen

@@ -32,22 +32,23 @@ struct Contraction {
     std::vector<Operand> row_operands;
     std::vector<Operand> column_operands;
     std::vector<Operand> held;
-    /// Masks::allowed: which points count, a bool of rows (or neither) and reduced axes, and one of
+    /// Which points count, a bool of rows (or neither) and reduced axes, and one of
     /// columns and reduced axes. Empty where all do.
     Value row_condition = nullptr;
     Value column_condition = nullptr;
 };
 
-/// Conditions between rows and reduced axes, or columns and reduced axes.
-enum class Masks : std::uint8_t {
-    none,     ///< no contraction: bounds of the reduced axes may move with the batch alone
-    allowed,  ///< tested at each point; columns need not be contiguous in the result either
+/// Which free axis runs in lanes.
+enum class LaneRule : std::uint8_t {
+    nearest,   ///< the longest in which every write is contiguous, else that of the shortest steps
+    cheapest,  ///< also one of longer steps, where it fills vectors and sums are long
 };
 
-/// Nothing when the kernel is no contraction: one operand, operands that cannot be told apart, a
-/// condition between rows, columns and reduced axes, or no column axis that the result is
-/// contiguous in.
-[[nodiscard]] std::optional<Contraction> find_contraction(const Kernel& kernel,
-                                                          Masks masks = Masks::none);
+/// Cycles of writing one element by lanes along an axis, roughly; infinite where lanes may meet.
+[[nodiscard]] double write_cycles(const Kernel& kernel, const Axis& lane);
+
+/// Nothing when the kernel is no contraction: one operand, operands that cannot be told apart, or a
+/// condition between rows and columns.
+[[nodiscard]] std::optional<Contraction> find_contraction(const Kernel& kernel, LaneRule rule);
 
 }  // namespace ricci::codegen

@@ -156,19 +156,22 @@ bool depends_on(const Value& root, VarId var) {
     return found;
 }
 
+std::pair<std::int64_t, std::int64_t> value_range(const Kernel& kernel, const AffineForm& form) {
+    std::pair<std::int64_t, std::int64_t> range{form.constant, form.constant};
+    for (const std::vector<Axis>* axes : {&kernel.free, &kernel.reduced})
+        for (const Axis& axis : *axes) {
+            const std::int64_t reach = form.coefficient(axis.var) * (axis.extent - 1);
+            (reach < 0 ? range.first : range.second) += reach;
+        }
+    return range;
+}
+
 bool is_inside_everywhere(const Kernel& kernel, const Value& root) {
     bool is_inside = true;
     for_each_node({root}, [&](const Value& value) {
         const auto* load = std::get_if<Load>(&value->term);
         if (load == nullptr) return;
-        std::int64_t low = load->at.affine.constant;
-        std::int64_t high = low;
-        for (const std::vector<Axis>* axes : {&kernel.free, &kernel.reduced})
-            for (const Axis& axis : *axes) {
-                const std::int64_t reach =
-                    load->at.affine.coefficient(axis.var) * (axis.extent - 1);
-                (reach < 0 ? low : high) += reach;
-            }
+        const auto [low, high] = value_range(kernel, load->at.affine);
         is_inside &= !load->at.computed && low >= 0 && high < kernel.nest.at(load->buffer).elements;
     });
     return is_inside;

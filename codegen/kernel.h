@@ -84,6 +84,10 @@ struct Touch {
 /// Whether the variable occurs in the value.
 [[nodiscard]] bool depends_on(const Value& value, VarId var);
 
+/// The least and the greatest value of a form over all points of the axes.
+[[nodiscard]] std::pair<std::int64_t, std::int64_t> value_range(const Kernel& kernel,
+                                                                const AffineForm& form);
+
 /// Whether every load in the value stays inside its buffer at all points of the axes, whatever the
 /// conditions.
 [[nodiscard]] bool is_inside_everywhere(const Kernel& kernel, const Value& value);

@@ -9,14 +9,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/integer.h"
-#include "codegen/contraction.h"
+#include "codegen/choose_contraction.h"
 #include "codegen/lower.h"
 #include "codegen/pack.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
-#include "codegen/tile_shape.h"
 
 namespace ricci::codegen {
 
@@ -32,20 +30,21 @@ struct Source {
 
 class ContractionLowering {
   public:
-    ContractionLowering(const Kernel& kernel, Contraction contraction, TileShape tile,
-                        PlanBuilder& builder)
-        : kernel_(kernel), c_(std::move(contraction)), tile_(tile), builder_(builder) {
-        const auto longest =
-            std::max_element(c_.rows.begin(), c_.rows.end(),
-                             [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
-        rows_.axis = *longest;
+    ContractionLowering(const Kernel& kernel, ContractionChoice choice, PlanBuilder& builder)
+        : kernel_(kernel),
+          choice_(std::move(choice)),
+          c_(choice_.contraction),
+          tile_(choice_.tile),
+          builder_(builder) {
+        rows_.axis = choice_.row_axis;
         rows_.outer = c_.rows;
         std::erase(rows_.outer, rows_.axis);
-        rows_.step = tile.rows;
-        rows_.pitch = power_of_two_above(tile.rows);
-        columns_ = {c_.columns, c_.lane, tile.columns(), tile.columns()};
+        rows_.step = tile_.rows;
+        rows_.pitch = power_of_two_above(tile_.rows);
+        columns_ = {c_.columns, c_.lane, tile_.columns(), tile_.columns()};
         schedule_ = {Strategy::contraction, kernel.nest.name, {}};
-        if (has_column_conditions()) take_lane_conditions();
+        are_conditions_packed_ = are_conditions_of_batch(kernel, c_);
+        take_lane_conditions();
     }
 
     void run() {
@@ -63,7 +62,7 @@ class ContractionLowering {
   private:
     // Conditions.
 
-    [[nodiscard]] bool has_column_conditions() const { return bool(c_.column_condition); }
+    [[nodiscard]] bool has_column_edge() const { return columns_.axis.extent % columns_.step != 0; }
 
     /// Those of lanes are tested, in the outermost loops that can; the others are bounds.
     void take_lane_conditions() {
@@ -83,14 +82,17 @@ class ContractionLowering {
         outer_loops_ = std::size_t(inner.begin() - kernel_.reduced.begin());
     }
 
-    /// Which lanes take part in the points of the inner loops.
+    /// Which lanes are read at the points of the inner loops.
     Body set_mask() {
         if (!mask_) return {};
+        std::vector<AffineForm> conditions = lane_conditions_;
+        if (has_column_edge())
+            conditions.push_back(form(columns_.axis.extent - 1) - form(c_.lane.var));
         return over_lanes(
             kernel_.nest, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
                 const Substitution here = at(form(0), column);
                 Value all;
-                for (const AffineForm& condition : lane_conditions_) {
+                for (const AffineForm& condition : conditions) {
                     const Value each = make_operation(
                         Op::ge, {make_index(here(condition)), make_integer(0)}, DType::boolean);
                     all = all ? make_operation(Op::logical_and, {all, each}, DType::boolean) : each;
@@ -98,26 +100,19 @@ class ContractionLowering {
                 return store_one(*mask_, column, all);
             });
     }
-    [[nodiscard]] Value is_taken(const AffineForm& column) const {
+    [[nodiscard]] Value is_read(const AffineForm& column) const {
         return mask_ ? make_load(kernel_.nest, *mask_, {column}) : nullptr;
     }
 
     // Where operands are read.
 
     void place_sources() {
-        const std::int64_t row_tiles = rows_.tiles() * points(rows_.outer);
-        const std::int64_t column_tiles = columns_.tiles() * points(columns_.outer);
-        for (const Operand& operand : c_.row_operands) {
-            const bool in_place = column_tiles <= 2 && rows_.axis.extent % rows_.step == 0;
-            row_sources_.push_back(source(operand, rows_, in_place, Side::rows));
-        }
-        for (const Operand& operand : c_.column_operands) {
-            const auto* load = std::get_if<Load>(&operand.term->term);
-            const bool is_contiguous =
-                load != nullptr && load->at.affine.coefficient(c_.lane.var) == 1;
-            const bool in_place = has_column_conditions() || (row_tiles <= 2 && is_contiguous);
-            column_sources_.push_back(source(operand, columns_, in_place, Side::columns));
-        }
+        for (std::size_t i = 0; i < c_.row_operands.size(); ++i)
+            row_sources_.push_back(
+                source(c_.row_operands[i], rows_, choice_.rows_in_place[i], Side::rows));
+        for (std::size_t i = 0; i < c_.column_operands.size(); ++i)
+            column_sources_.push_back(source(c_.column_operands[i], columns_,
+                                             choice_.columns_in_place[i], Side::columns));
         for (std::vector<Source>* sources : {&row_sources_, &column_sources_})
             for (Source& source : *sources)
                 if (source.panels)
@@ -126,22 +121,15 @@ class ContractionLowering {
 
     Source source(const Operand& operand, const Tiling& tiling, bool in_place, Side side) {
         const char* const side_name = side == Side::rows ? "rows" : "columns";
-        const bool is_load = std::holds_alternative<Load>(operand.term->term);
-        if (in_place && is_load) {
-            const bool is_masked = has_column_conditions() && side == Side::columns;
-            schedule_.directives.push_back({"direct",
-                                            side_name,
-                                            {},
-                                            is_masked
-                                                ? "only what conditions leave"
-                                                : "few tiles read it: packing would cost more"});
+        if (in_place) {
+            schedule_.directives.push_back({"direct", side_name, {}, "less work than packing"});
             return {operand.term, std::nullopt};
         }
         const auto number = row_sources_.size() + column_sources_.size();
         std::string name = kernel_.nest.name + "_" + side_name;
         if (number > 1) name += std::to_string(number);
         Kernel packed = kernel_;
-        if (has_column_conditions()) packed.conditions = {};  // rows do not depend on them
+        if (!are_conditions_packed_) packed.conditions = {};
         return {operand.term, pack(packed, operand.term, c_.batch, tiling, side, name, builder_)};
     }
 
@@ -183,7 +171,10 @@ class ContractionLowering {
         accumulator_ = make_accumulator(kernel_, tile_.rows * tile_.columns());
         for (Source& source : column_sources_)
             source.line = registers("line", source.term->dtype, tile_.columns());
-        if (!lane_conditions_.empty()) mask_ = registers("mask", DType::boolean, tile_.columns());
+        const bool is_any_direct = std::ranges::any_of(
+            column_sources_, [](const Source& source) { return !source.panels; });
+        if (!lane_conditions_.empty() || (is_any_direct && has_column_edge()))
+            mask_ = registers("mask", DType::boolean, tile_.columns());
         for (const Operand& operand : c_.held) {
             const std::int64_t elements =
                 (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
@@ -277,7 +268,7 @@ class ContractionLowering {
     template <class Make>
     Body each_row(const Make& make) {
         if (tile_.rows == 1) return make(form(0));
-        const VarId row = kernel_.nest.add(Var{"r"});
+        const VarId row = kernel_.nest.add(Var{"row"});
         Body inner = make(form(row));
         Body loop;
         loop.push_back(make_loop(row, Bind::unroll, tile_.rows, std::move(inner)));
@@ -289,8 +280,7 @@ class ContractionLowering {
     [[nodiscard]] bool has_row_edge() const { return rows_.axis.extent % rows_.step != 0; }
     [[nodiscard]] Lanes column_lanes() const {
         Lanes lanes{tile_.lanes, tile_.vectors, {}};
-        if (columns_.axis.extent % columns_.step != 0)
-            lanes.limit = bound(form(columns_.axis.extent) - first_column());
+        if (has_column_edge()) lanes.limit = bound(form(columns_.axis.extent) - first_column());
         return lanes;
     }
     /// Inside the rows that there are.
@@ -355,7 +345,7 @@ class ContractionLowering {
     Body clear_lines() {
         Body body;
         for (const Source& source : column_sources_) {
-            if (source.panels || (column_lanes().limit.empty() && !mask_)) continue;
+            if (source.panels || !mask_) continue;
             append(body, over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
                                     [&](const AffineForm& column) {
                                         return store_one(source.line, column,
@@ -377,12 +367,11 @@ class ContractionLowering {
     Body depth_step() {
         Body body;
         for (const Source& source : column_sources_) {
-            const Lanes lanes =
-                source.panels ? Lanes{tile_.lanes, tile_.vectors, {}} : column_lanes();
+            const Lanes lanes{tile_.lanes, tile_.vectors, {}};
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
-                       return guarded(is_taken(column),
-                                      store_one(source.line, column,
-                                                read(source, column_tile_, form(0), column)));
+                       Body load = store_one(source.line, column,
+                                             read(source, column_tile_, form(0), column));
+                       return source.panels ? load : guarded(is_read(column), std::move(load));
                    }));
         }
         append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
@@ -428,14 +417,14 @@ class ContractionLowering {
 
     /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
     Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
-        if (!mask_) return combine(kernel_, accumulator_, element, value, {});
+        if (lane_conditions_.empty()) return combine(kernel_, accumulator_, element, value, {});
         const Value old = make_load(kernel_.nest, accumulator_.value, {element});
         const Op op = combining_op(accumulator_.reducer, value->dtype);
         const Value now = make_operation(op, {old, value}, value->dtype);
         Body body;
         body.push_back(
             make_store(accumulator_.value, {element},
-                       make_operation(Op::select, {is_taken(column), now, old}, value->dtype)));
+                       make_operation(Op::select, {is_read(column), now, old}, value->dtype)));
         return body;
     }
 
@@ -451,8 +440,9 @@ class ContractionLowering {
     }
 
     Kernel kernel_;
-    Contraction c_;
-    TileShape tile_;
+    ContractionChoice choice_;
+    const Contraction& c_;
+    const TileShape& tile_;
     PlanBuilder& builder_;
     Schedule schedule_;
     Tiling rows_;
@@ -464,6 +454,7 @@ class ContractionLowering {
     AffineForm depth_;  ///< the line of the panels that is being read
     std::vector<AxisRange> depth_loops_;
     Value depth_test_;
+    bool are_conditions_packed_ = false;       ///< panels hold only the points that count
     std::vector<AffineForm> lane_conditions_;  ///< at least 0 where a lane is taken
     std::size_t outer_loops_ = 0;  ///< depth loops around which the mask does not change
     std::optional<BufferId> mask_;
@@ -471,84 +462,16 @@ class ContractionLowering {
     VarId column_tile_{};
 };
 
-/// Below this many points tiles do not pay for their code.
-constexpr double least_points = 4096;
-/// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
-/// where it stands, without tiles.
-constexpr double most_packed = 268'435'456;
-
-/// The contraction whose columns are tied to the reduced axes by affine conditions, and can be read
-/// where they stand.
-std::optional<Contraction> find_conditional_contraction(const Kernel& kernel) {
-    if (kernel.conditions.is_empty() || kernel.conditions.rest) return std::nullopt;
-    std::optional<Contraction> found = find_contraction(kernel, Masks::allowed);
-    if (!found || !found->column_condition || !found->held.empty()) return std::nullopt;
-    const auto moves_with = [](const AffineForm& form, const std::vector<Axis>& axes) {
-        return std::ranges::any_of(
-            axes, [&](const Axis& axis) { return form.coefficient(axis.var) != 0; });
-    };
-    const std::vector<Axis> lane{found->lane};
-    for (const AffineForm& form : kernel.conditions.at_least_zero)
-        if (moves_with(form, found->rows)) return std::nullopt;
-    for (const AffineForm& form : kernel.conditions.equal_zero)
-        if (moves_with(form, found->rows) || moves_with(form, lane)) return std::nullopt;
-    for (const Operand& operand : found->column_operands)
-        if (!std::holds_alternative<Load>(operand.term->term) ||
-            !is_contiguous(operand.term, found->lane.var))
-            return std::nullopt;
-    // All but the columns is read whatever the conditions say of single lanes.
-    Substitution without_columns;
-    for (const Operand& operand : found->column_operands)
-        without_columns.replace(operand.term, make_number(operand.term->dtype, 0));
-    if (!is_inside_everywhere(kernel, without_columns(found->body))) return std::nullopt;
-    return found;
-}
-
-/// Elements of panels, roughly.
-double packed_elements(const Kernel& kernel, const Contraction& contraction) {
-    const double rows = double(points(contraction.rows));
-    const double columns = contraction.column_condition
-                               ? 0
-                               : double(points(contraction.columns) * contraction.lane.extent);
-    return double(points(contraction.batch)) * (rows + columns) * double(points(kernel.reduced));
-}
-
-/// Cycles of the tiles, at two operations a cycle, and of packing.
-double estimate(const Kernel& kernel, const Contraction& contraction, const TileShape& tile) {
-    const double rows = double(points(contraction.rows));
-    const double vectors =
-        double(points(contraction.columns)) * double(ceil_div(contraction.lane.extent, tile.lanes));
-    const double depth = double(points(kernel.reduced));
-    const double operations = std::max(1.0, body_cost(kernel) - 2);
-    const double latency = std::max(1.0, 8.0 / double(tile.rows * tile.vectors));
-    return double(points(contraction.batch)) * rows * vectors * depth * operations / 2 * latency +
-           packed_elements(kernel, contraction);
-}
-
 }  // namespace
 
 bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder,
                        Splitting splitting) {
-    if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return false;
-    if (double(points(kernel.free)) * double(points(kernel.reduced)) < least_points) return false;
-    std::optional<Contraction> contraction = find_contraction(kernel);
-    if (!contraction) contraction = find_conditional_contraction(kernel);
-    if (!contraction) return false;
-    std::int64_t row_extent = 1;
-    for (const Axis& axis : contraction->rows) row_extent = std::max(row_extent, axis.extent);
-    const std::int64_t lanes = std::min(codegen::lanes(kernel, builder.target()),
-                                        power_of_two_above(contraction->lane.extent));
-    if (lanes < 2) return false;
-    const TileShape tile = choose_tile(*contraction, row_extent, lanes, builder.target());
-    if (packed_elements(kernel, *contraction) > most_packed) return false;
-    const double cycles = estimate(kernel, *contraction, tile);
-    if (cycles >= otherwise.cycles) return false;
-    const std::int64_t tiles = ceil_div(row_extent, tile.rows) *
-                               ceil_div(contraction->lane.extent, tile.columns()) *
-                               (points(kernel.free) / (row_extent * contraction->lane.extent));
-    if (splitting == Splitting::allowed && lower_in_two_levels(kernel, tiles, cycles, builder))
+    std::optional<ContractionChoice> choice = choose_contraction(kernel, builder.target());
+    if (!choice || choice->cycles >= otherwise.cycles) return false;
+    if (splitting == Splitting::allowed &&
+        lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder))
         return true;
-    ContractionLowering(kernel, std::move(*contraction), tile, builder).run();
+    ContractionLowering(kernel, std::move(*choice), builder).run();
     return true;
 }
 

@@ -68,8 +68,12 @@ class KernelMaker {
                 result = result + numbered.at(i) * index_forms_.at(std::uint32_t(indices[i]));
             return result;
         };
-        for (const affine::Form& row : system.inequalities)
-            kernel_.conditions.at_least_zero.push_back(over_axes(row));
+        for (const affine::Form& row : system.inequalities) {
+            AffineForm condition = over_axes(row);
+            // Every condition is tested somewhere: one that the ranges imply is none.
+            if (value_range(kernel_, condition).first < 0)
+                kernel_.conditions.at_least_zero.push_back(std::move(condition));
+        }
         for (const affine::Form& row : system.equalities)
             kernel_.conditions.equal_zero.push_back(over_axes(row));
         for (const Expr condition : rest) {

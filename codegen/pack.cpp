@@ -125,7 +125,7 @@ class Packer {
     /// Row by row, in vectors along the innermost reduced axis.
     Body copy_rows() {
         Nest& nest = kernel_.nest;
-        const VarId row = nest.add(Var{"r"});
+        const VarId row = nest.add(Var{"row"});
         const Axis last = kernel_.reduced.back();
         const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
         const auto vectors = [&](const Value& term) {

@@ -8,7 +8,7 @@
 namespace ricci::codegen {
 
 TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
-                      const Target& target) {
+                      const Target& target, Rows allowed) {
     constexpr std::int64_t most_rows = 14;
     std::int64_t per_element = 1;
     std::int64_t per_row = 0;
@@ -29,7 +29,9 @@ TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, s
         const std::int64_t left = target.vector_registers - 2 - vectors * per_column;
         const std::int64_t most = std::min(left / (vectors * per_element + per_row), most_rows);
         if (most < 1) continue;
-        const std::int64_t rows = ceil_div(row_axis, ceil_div(row_axis, most));
+        std::int64_t rows = ceil_div(row_axis, ceil_div(row_axis, most));
+        if (allowed == Rows::whole)
+            for (rows = std::min(most, row_axis); row_axis % rows != 0;) --rows;
         const std::int64_t width = vectors * lanes;
         const double filled = double(contraction.lane.extent) /
                               double(ceil_div(contraction.lane.extent, width) * width) *

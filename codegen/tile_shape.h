@@ -1,6 +1,8 @@
 // codegen/tile_shape.h – how many accumulators a contraction's tile has
 #pragma once
 
+#include <cstdint>
+
 #include "base/target.h"
 #include "codegen/contraction.h"
 
@@ -14,9 +16,15 @@ struct TileShape {
     [[nodiscard]] std::int64_t columns() const { return vectors * lanes; }
 };
 
+/// How many rows a tile may have.
+enum class Rows : std::uint8_t {
+    any,    ///< the last tile of an axis may be part empty
+    whole,  ///< a divisor of the axis: rows that are read where they stand
+};
+
 /// The tile that does most operations a load: all registers but two hold accumulators, held terms
 /// and the column operands' line. AVX-512: 14 x 2 for a product, 7 x 2 with one held term.
 [[nodiscard]] TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent,
-                                    std::int64_t lanes, const Target& target);
+                                    std::int64_t lanes, const Target& target, Rows allowed);
 
 }  // namespace ricci::codegen

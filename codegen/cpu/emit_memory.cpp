@@ -136,8 +136,73 @@ llvm::Value* NestEmitter::load_lanes(BufferId buffer, const Access& access) {
                 : ir_.CreateAlignedLoad(vector, first, element_align);
         return ir_.CreateVectorReverse(lanes);
     }
+    if (has_short_steps(buffer, access)) return load_with_steps(buffer, access);
     return ir_.CreateMaskedGather(vector, lane_pointers(buffer, access), element_align,
                                   mask_or_all(), zero);
+}
+
+/// Whether lanes are so near to each other that whole vectors of memory are faster than a gather or
+/// scatter, which takes a cycle or two for each lane.
+bool NestEmitter::has_short_steps(BufferId buffer, const Access& access) const {
+    constexpr std::int64_t longest = 4;
+    const std::size_t bytes = size_bytes(nest_.at(buffer).dtype);
+    return !access.varying && access.lane > 1 && access.lane <= longest && lanes_ > 1 &&
+           !is_local(buffer) && (bytes == 4 || bytes == 8) &&
+           lanes_ * bytes <= std::size_t(target_.vector_bytes);
+}
+
+/// Which lanes' elements stand in one of the vectors of memory that lanes with steps span.
+NestEmitter::Part NestEmitter::part_of(std::int64_t step, unsigned number) {
+    Part part;
+    llvm::SmallVector<llvm::Constant*> is_touched;
+    for (unsigned i = 0; i < lanes_; ++i) {
+        const auto element = std::int64_t(number * lanes_ + i);
+        part.lanes.push_back(int(element / step));
+        is_touched.push_back(ir_.getInt1(element % step == 0));
+    }
+    part.mask = llvm::ConstantVector::get(is_touched);
+    if (mask_) part.mask = ir_.CreateAnd(part.mask, ir_.CreateShuffleVector(mask_, part.lanes));
+    return part;
+}
+
+/// Reads nothing but the elements of the lanes that run.
+llvm::Value* NestEmitter::load_with_steps(BufferId buffer, const Access& access) {
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
+    auto* vector = llvm::FixedVectorType::get(element, lanes_);
+    const llvm::Align align(size_bytes(nest_.at(buffer).dtype));
+    llvm::Value* lanes = nullptr;
+    for (unsigned number = 0; number < unsigned(access.lane); ++number) {
+        llvm::Value* pointer =
+            ir_.CreateGEP(element, access.pointer, ir_.getInt64(number * lanes_));
+        // Between elements of lanes that run there is memory, after the last one perhaps not.
+        const bool is_whole = !mask_ && number + 1 < unsigned(access.lane);
+        llvm::Value* part =
+            is_whole
+                ? static_cast<llvm::Value*>(ir_.CreateAlignedLoad(vector, pointer, align))
+                : ir_.CreateMaskedLoad(vector, pointer, align, part_of(access.lane, number).mask,
+                                       llvm::Constant::getNullValue(vector));
+        llvm::SmallVector<int> from;
+        for (unsigned lane = 0; lane < lanes_; ++lane) {
+            const std::int64_t at = lane * access.lane - number * std::int64_t(lanes_);
+            const bool is_here = at >= 0 && at < std::int64_t(lanes_);
+            from.push_back(is_here ? int(lanes_ + at) : int(lane));
+        }
+        lanes = number == 0 ? part : lanes;
+        lanes = ir_.CreateShuffleVector(lanes, part, from);
+    }
+    return lanes;
+}
+
+void NestEmitter::store_with_steps(const Store& store, const Access& access, Wide lanes) {
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(store.buffer).dtype);
+    const llvm::Align align(size_bytes(nest_.at(store.buffer).dtype));
+    for (unsigned number = 0; number < unsigned(access.lane); ++number) {
+        const Part part = part_of(access.lane, number);
+        llvm::Value* pointer =
+            ir_.CreateGEP(element, access.pointer, ir_.getInt64(number * lanes_));
+        ir_.CreateMaskedStore(ir_.CreateShuffleVector(lanes.value(), part.lanes), pointer, align,
+                              part.mask);
+    }
 }
 
 void NestEmitter::store(const Store& store) {
@@ -192,6 +257,9 @@ void NestEmitter::mark(const Store& store, const Access& access, llvm::StoreInst
 void NestEmitter::store_lanes(const Store& store, const Access& access, Wide value) {
     Wide lanes = to_memory(store.buffer, value);
     const llvm::Align element_align(size_bytes(nest_.at(store.buffer).dtype));
+    // Masked stores are an instruction of AVX-512.
+    if (target_.vector_bytes >= 64 && has_short_steps(store.buffer, access))
+        return store_with_steps(store, access, lanes);
     if (access.varying || (access.lane != 1 && access.lane != -1)) {
         ir_.CreateMaskedScatter(lanes.value(), lane_pointers(store.buffer, access), element_align,
                                 mask_or_all());

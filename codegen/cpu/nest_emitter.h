@@ -86,6 +86,11 @@ class NestEmitter {
         [[nodiscard]] bool is_uniform() const { return lane == 0 && varying == nullptr; }
     };
 
+    /// One of the vectors of memory that lanes some elements apart span.
+    struct Part {
+        std::vector<int> lanes;       ///< which lane each element is of
+        llvm::Value* mask = nullptr;  ///< whether it is that of a lane that runs
+    };
     /// A square of repetitions times lanes: a load that moves by one element from repetition to
     /// repetition is done for all of them at once, by rows, and transposed in registers.
     struct Transposing {
@@ -147,6 +152,10 @@ class NestEmitter {
     std::vector<llvm::Value*> load_transposed(BufferId buffer, const Access& access);
     Wide load(BufferId buffer, const Access& access);
     llvm::Value* load_lanes(BufferId buffer, const Access& access);
+    [[nodiscard]] bool has_short_steps(BufferId buffer, const Access& access) const;
+    Part part_of(std::int64_t step, unsigned number);
+    llvm::Value* load_with_steps(BufferId buffer, const Access& access);
+    void store_with_steps(const Store& store, const Access& access, Wide lanes);
     llvm::Value* lane_pointers(BufferId buffer, const Access& access);
     void store(const Store& store);
     void store_lanes(const Store& store, const Access& access, Wide value);

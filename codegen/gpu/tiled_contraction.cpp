@@ -159,7 +159,7 @@ void order_depth(Kernel& kernel, const Contraction& c) {
 }
 
 std::optional<Contraction> find(const Kernel& kernel) {
-    std::optional<Contraction> c = find_contraction(kernel, Masks::allowed);
+    std::optional<Contraction> c = find_contraction(kernel, LaneRule::nearest);
     if (!c) return std::nullopt;
     Remainder(kernel, *c).visit(c->body);
     order_rows(*c);

@@ -52,6 +52,10 @@ TEST_CASE("softmax") {
           "S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))",
           {{"X", array({128, 100})}});
 }
+TEST_CASE("the weight gradient of a convolution has lanes of output channels") {
+    check("weight_gradient", "dW[o,c,r,s] := sum[n,y,x](dY[n,o,y,x]*X[n,c,y+r,x+s])",
+          {{"X", array({2, 16, 30, 30})}, {"dY", array({2, 32, 28, 28})}});
+}
 TEST_CASE("a column sum") { check("column_sum", "db[o] := dY[n,o]", {{"dY", array({128, 256})}}); }
 TEST_CASE("a full sum in two levels") {
     check("full_sum", "s := A[i,j]^2", {{"A", array({4096, 1024})}});

@@ -63,6 +63,29 @@ TEST_CASE("batches, several rows and several reduced axes") {
           {{"A", array({20, 10})}, {"v", array({10})}, {"B", array({10, 33})}});
 }
 
+TEST_CASE("tiles read shared elements where they stand") {
+    const Signature forward = {{"X", array({2, 5, 13, 21})}, {"W", array({17, 5, 3, 3})}};
+    for (const char* text :
+         {"Y[n,o,y,x] := X[n,c,y+r,x+s]*W[o,c,r,s]", "Y[n,o,y,x] := X[n,c,2*y+r,2*x+s]*W[o,c,r,s]",
+          "Y[n,o,y,x] := X[n,c,y+2*r,x+2*s]*W[o,c,r,s]"})
+        check(text, forward);
+    const Signature backward = {{"X", array({2, 18, 9, 21})}, {"dY", array({2, 20, 7, 19})}};
+    check("dW[o,c,r,s] := sum[n,y,x](dY[n,o,y,x]*X[n,c,y+r,x+s])", backward);
+    check(
+        "dW[o,c,r,s] := sum[n,y,x | y+r >= 1 && y+r < 10 && x+s >= 1 && x+s < 22]("
+        "dY[n,o,y,x]*X[n,c,y+r-1,x+s-1]) where r in 0:3, s in 0:3",
+        backward);
+}
+
+TEST_CASE("lanes run along the axis that fills them, if sums are long") {
+    check("C[i,j,l] := A[i,k]*B[k,j,l]", {{"A", array({20, 70})}, {"B", array({70, 5, 3})}});
+    check("C[i,l] := A[i,k]*B[k,l]", {{"A", array({40, 200})}, {"B", array({200, 2})}});
+    check("C[i,l] := A[i,k]*B[k,l]", {{"A", array({40, 3})}, {"B", array({3, 50})}});
+    for (const char* text : {"C[i,2*j] = A[i,k]*B[k,j]", "C[i,3*j+1] = A[i,k]*B[k,j]",
+                             "C[i,4*j] += A[i,k]*B[k,j]", "C[i,5*j] = A[i,k]*B[k,j]"})
+        check(text, {{"C", array({20, 200})}, {"A", array({20, 30})}, {"B", array({30, 37})}});
+}
+
 TEST_CASE("transposing passes go by squares") {
     check("B[i,j] := A[j,i]", {{"A", array({40, 37})}});
     check("B[i,j] := A[j,i]*c[i] + A[j,i]", {{"A", array({64, 32})}, {"c", array({32})}});

@@ -1,0 +1,206 @@
+// codegen/choose_contraction.cpp – which contraction a kernel is to a CPU, and in which tiles it
+// runs
+#include "codegen/choose_contraction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/integer.h"
+#include "codegen/nest_build.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Below this many points tiles do not pay for their code.
+constexpr double least_points = 4096;
+/// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
+/// where it stands, without tiles.
+constexpr double most_packed = 268'435'456;
+/// Of rows that a tile must divide: fewer leave too much to the loads.
+constexpr std::int64_t least_whole_rows = 6;
+
+class Chooser {
+  public:
+    Chooser(const Kernel& kernel, Contraction contraction, const Target& target)
+        : kernel_(kernel), depth_(double(points(kernel.reduced))), target_(target) {
+        choice_.contraction = std::move(contraction);
+        const std::vector<Axis>& rows = choice_.contraction.rows;
+        choice_.row_axis =
+            *std::max_element(rows.begin(), rows.end(),
+                              [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
+    }
+
+    std::optional<ContractionChoice> run() {
+        const std::int64_t lanes =
+            std::min(codegen::lanes(kernel_, target_), power_of_two_above(c().lane.extent));
+        if (lanes < 2 || !conditions_allow()) return std::nullopt;
+        choose_tile_and_places(lanes);
+        if (!is_readable() || packed_elements() > most_packed) return std::nullopt;
+        choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
+        choice_.cycles = cycles();
+        return std::move(choice_);
+    }
+
+  private:
+    [[nodiscard]] const Contraction& c() const { return choice_.contraction; }
+    [[nodiscard]] bool has_conditions() const { return !kernel_.conditions.is_empty(); }
+
+    [[nodiscard]] bool conditions_allow() const {
+        if (!has_conditions()) return true;
+        if (kernel_.conditions.rest || !c().held.empty()) return false;
+        for (const AffineForm& form : kernel_.conditions.at_least_zero)
+            if (moves_with_rows(form)) return false;
+        for (const AffineForm& form : kernel_.conditions.equal_zero)
+            if (moves_with_rows(form) || form.coefficient(c().lane.var) != 0) return false;
+        return true;
+    }
+    [[nodiscard]] bool moves_with_rows(const AffineForm& form) const {
+        return form.coefficient(choice_.row_axis.var) != 0;
+    }
+    [[nodiscard]] bool has_lane_conditions() const {
+        return std::ranges::any_of(kernel_.conditions.at_least_zero, [&](const AffineForm& form) {
+            return form.coefficient(c().lane.var) != 0;
+        });
+    }
+
+    // Tiles.
+
+    [[nodiscard]] std::int64_t row_tiles() const {
+        const std::int64_t extent = choice_.row_axis.extent;
+        return points(c().rows) / extent * ceil_div(extent, choice_.tile.rows);
+    }
+    [[nodiscard]] std::int64_t column_tiles() const {
+        return points(c().columns) * ceil_div(c().lane.extent, choice_.tile.columns());
+    }
+    [[nodiscard]] double columns() const {
+        return double(points(c().columns)) * double(c().lane.extent);
+    }
+
+    void choose_tile_and_places(std::int64_t lanes) {
+        const std::int64_t rows = choice_.row_axis.extent;
+        choice_.tile = choose_tile(c(), rows, lanes, target_, Rows::any);
+        // Rows that share elements, as those of a convolution's weight gradient.
+        const double row_panel = double(points(c().rows)) * depth_;
+        if (std::ranges::all_of(c().row_operands, [&](const Operand& operand) {
+                return is_overlapping(operand.term, row_panel);
+            })) {
+            const TileShape whole = choose_tile(c(), rows, lanes, target_, Rows::whole);
+            if (whole.rows >= least_whole_rows) choice_.tile = whole;
+        }
+        const bool has_row_edge = rows % choice_.tile.rows != 0;
+        for (const Operand& operand : c().row_operands)
+            choice_.rows_in_place.push_back(
+                is_load(operand.term) && !has_row_edge &&
+                (column_tiles() <= 2 || is_overlapping(operand.term, row_panel)));
+        for (const Operand& operand : c().column_operands)
+            choice_.columns_in_place.push_back(is_load(operand.term) &&
+                                               (has_lane_conditions() || is_near(operand.term)));
+    }
+
+    [[nodiscard]] static bool is_load(const Value& term) {
+        return std::holds_alternative<Load>(term->term);
+    }
+    /// Whether a panel would hold most elements of an operand more than once.
+    [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements) const {
+        const auto* load = std::get_if<Load>(&term->term);
+        if (load == nullptr || load->at.computed) return false;
+        const auto [first, last] = value_range(kernel_, load->at.affine);
+        return 2 * double(last - first + 1) <= double(points(c().batch)) * panel_elements;
+    }
+    /// Whether reading columns where they stand takes less than packing them: few tiles would read
+    /// the panels, or many columns share an element, as those of a convolution.
+    [[nodiscard]] bool is_near(const Value& term) const {
+        const auto* load = std::get_if<Load>(&term->term);
+        if (load->at.computed || load->at.affine.coefficient(c().lane.var) != 1) return false;
+        return row_tiles() <= 2 || (row_tiles() <= 5 && is_spread(*load)) ||
+               is_overlapping(term, columns() * depth_);
+    }
+    /// Whether the lines of the reduced points fall into many sets of the caches, which rows of
+    /// some power of two do not.
+    [[nodiscard]] bool is_spread(const Load& load) const {
+        constexpr std::int64_t sets_bytes = 2048;
+        constexpr std::int64_t ways = 8;
+        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
+        return std::ranges::none_of(kernel_.reduced, [&](const Axis& axis) {
+            const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;
+            return axis.extent > ways && step != 0 && step % sets_bytes == 0;
+        });
+    }
+
+    // Costs.
+
+    /// Where conditions exclude points, what is read at them all the same must be in bounds: panels
+    /// hold all points, rows are read whatever the lanes, columns where their mask says.
+    [[nodiscard]] bool is_readable() const {
+        if (are_conditions_of_batch(kernel_, c())) return true;
+        Substitution in_bounds;
+        const auto replace = [&](const std::vector<Operand>& operands,
+                                 const std::vector<bool>& in_place) {
+            for (std::size_t i = 0; i < operands.size(); ++i)
+                if (in_place[i])
+                    in_bounds.replace(operands[i].term, make_number(operands[i].term->dtype, 0));
+        };
+        const auto& columns = c().column_operands;
+        for (std::size_t i = 0; i < columns.size(); ++i)
+            if (has_lane_conditions() &&
+                (!choice_.columns_in_place[i] || !is_contiguous(columns[i].term, c().lane.var)))
+                return false;
+        replace(columns, choice_.columns_in_place);
+        if (!has_lane_conditions()) replace(c().row_operands, choice_.rows_in_place);
+        return is_inside_everywhere(kernel_, in_bounds(c().body));
+    }
+
+    /// Elements of panels, roughly.
+    [[nodiscard]] double packed_elements() const {
+        const auto is_packed = [](bool in_place) { return !in_place; };
+        double elements = 0;
+        if (std::ranges::any_of(choice_.rows_in_place, is_packed))
+            elements += double(points(c().rows));
+        if (std::ranges::any_of(choice_.columns_in_place, is_packed)) elements += columns();
+        return double(points(c().batch)) * elements * depth_;
+    }
+
+    /// Two operations a cycle.
+    [[nodiscard]] double cycles() const {
+        const TileShape& tile = choice_.tile;
+        const double vectors =
+            double(points(c().columns)) * double(ceil_div(c().lane.extent, tile.lanes));
+        const double operations = std::max(1.0, body_cost(kernel_) - 2);
+        const double latency = std::max(1.0, 8.0 / double(tile.rows * tile.vectors));
+        return double(points(c().batch)) * double(points(c().rows)) * vectors * depth_ *
+                   operations / 2 * latency +
+               packed_elements() + write_cycles(kernel_, c().lane) * double(points(kernel_.free));
+    }
+
+    const Kernel& kernel_;
+    double depth_;  ///< reduced points
+    const Target& target_;
+    ContractionChoice choice_;
+};
+
+}  // namespace
+
+bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction) {
+    const auto is_of_batch = [&](const AffineForm& form) {
+        const auto stays = [&](const std::vector<Axis>& axes) {
+            return std::ranges::all_of(
+                axes, [&](const Axis& axis) { return form.coefficient(axis.var) == 0; });
+        };
+        return stays(contraction.rows) && stays(contraction.columns) && stays({contraction.lane});
+    };
+    return std::ranges::all_of(kernel.conditions.at_least_zero, is_of_batch) &&
+           std::ranges::all_of(kernel.conditions.equal_zero, is_of_batch);
+}
+
+std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const Target& target) {
+    if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return std::nullopt;
+    if (double(points(kernel.free)) * double(points(kernel.reduced)) < least_points)
+        return std::nullopt;
+    std::optional<Contraction> found = find_contraction(kernel, LaneRule::cheapest);
+    if (!found) return std::nullopt;
+    return Chooser(kernel, std::move(*found), target).run();
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,32 @@
+// codegen/choose_contraction.h – which contraction a kernel is to a CPU, and in which tiles it runs
+#pragma once
+
+#include <optional>
+
+#include "codegen/contraction.h"
+#include "codegen/tile_shape.h"
+
+namespace ricci::codegen {
+
+struct ContractionChoice {
+    Contraction contraction;
+    Axis row_axis;  ///< the one of the rows that is tiled: the longest
+    TileShape tile;
+    std::vector<bool> rows_in_place;     ///< by row operand: read where it stands, not packed
+    std::vector<bool> columns_in_place;  ///< by column operand
+    std::int64_t tiles = 0;
+    double cycles = 0;  ///< of the tiles and of packing, roughly
+};
+
+/// Whether conditions tie the reduced axes to the batch alone.
+[[nodiscard]] bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction);
+
+/// Nothing when the kernel is no contraction, or one that is too small or too large for panels.
+///
+/// Conditions may move the bounds of the reduced axes along every free axis but the tiled one of
+/// the rows; what they say of single lanes must be inequalities over columns that are read where
+/// they stand.
+[[nodiscard]] std::optional<ContractionChoice> choose_contraction(const Kernel& kernel,
+                                                                  const Target& target);
+
+}  // namespace ricci::codegen

@@ -1,0 +1,104 @@
+// tests/codegen_cpu/steps_test.cpp – lanes a few elements apart, at the edges of memory
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "tests/codegen_cpu/kernel_support.h"
+
+namespace ricci::tests {
+namespace {
+
+using namespace codegen;
+
+/// A page of numbers between two that nobody may touch.
+template <class T>
+class Page {
+  public:
+    Page() : bytes_(std::size_t(sysconf(_SC_PAGESIZE))) {
+        void* pages = mmap(nullptr, 3 * bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        RICCI_ASSERT(pages != MAP_FAILED, "three pages");
+        begin_ = static_cast<char*>(pages);
+        mprotect(begin_ + bytes_, bytes_, PROT_READ | PROT_WRITE);
+    }
+    ~Page() { munmap(begin_, 3 * bytes_); }
+    Page(const Page&) = delete;
+    Page& operator=(const Page&) = delete;
+
+    /// The first elements of the page, or the last.
+    [[nodiscard]] T* place(std::size_t count, bool at_end) const {
+        char* const page = begin_ + bytes_;
+        return reinterpret_cast<T*>(at_end ? page + bytes_ - count * sizeof(T) : page);
+    }
+
+  private:
+    std::size_t bytes_;
+    char* begin_ = nullptr;
+};
+
+/// y[to * l] = x[from * l] for `count` lanes of 16 (known at compile time, or when a task begins),
+/// those of an odd number only where `is_odd`.
+Nest copy(DType dtype, std::int64_t from, std::int64_t to, std::int64_t count, bool is_known,
+          bool is_odd) {
+    Builder b("steps");
+    const BufferId x = b.argument("x", dtype, from * (count - 1) + 1);
+    const BufferId y = b.argument("y", dtype, to * (count - 1) + 1, true);
+    const VarId lane = b.var("lane");
+    const AffineForm limit = form(count) + (is_known ? form(0) : form(b.task));
+    Body body = {make_store(y, {form(lane, to)}, b.load(x, form(lane, from)))};
+    if (is_odd) {
+        const Value remainder =
+            make_operation(Op::mod, {make_index(form(lane)), make_integer(2)}, DType::i64);
+        body = {Stmt{Guard{make_operation(Op::eq, {remainder, make_integer(1)}, DType::boolean),
+                           std::move(body)}}};
+    }
+    return b.finish(
+        1, {make_loop(lane, Bind::vector, bound(0), with(bound(16), limit), std::move(body))});
+}
+
+template <class T>
+void check(DType dtype, const Target& target) {
+    const Page<T> in;
+    const Page<T> out;
+    const std::vector<std::pair<std::int64_t, std::int64_t>> steps = {
+        {2, 1}, {3, 1}, {4, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 3}, {5, 5}};
+    for (const auto& [from, to] : steps)
+        for (const std::int64_t count : {1, 8, 15, 16})
+            for (const int form : {0, 1, 2, 3}) {
+                const bool at_end = count % 2 == 0;
+                const auto reads = std::size_t(from * (count - 1) + 1);
+                const auto writes = std::size_t(to * (count - 1) + 1);
+                T* const x = in.place(reads, at_end);
+                T* const y = out.place(writes, at_end);
+                for (std::size_t i = 0; i < reads; ++i) x[i] = T(i + 1);
+                std::vector<T> expected(writes, T(0));
+                std::memset(y, 0, writes * sizeof(T));
+                const bool is_odd = form / 2 == 1;
+                for (std::int64_t l = is_odd ? 1 : 0; l < count; l += is_odd ? 2 : 1)
+                    expected[std::size_t(to * l)] = x[from * l];
+                run(copy(dtype, from, to, count, form % 2 == 0, is_odd), target, 1, {x, y});
+                CAPTURE(from);
+                CAPTURE(to);
+                CAPTURE(count);
+                CAPTURE(form);
+                CHECK(std::vector<T>(y, y + writes) == expected);
+            }
+}
+
+}  // namespace
+
+TEST_CASE("lanes a few elements apart read and write nothing but their elements") {
+    for (const Target& target : runnable_targets()) {
+        CAPTURE(target.cpu);
+        check<float>(DType::f32, target);
+        check<double>(DType::f64, target);
+    }
+    check<std::int32_t>(DType::i32, cpu::host_target());
+    check<std::int64_t>(DType::i64, cpu::host_target());
+}
+
+}  // namespace ricci::tests
