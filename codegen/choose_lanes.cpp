@@ -11,6 +11,9 @@ namespace {
 
 /// Cycles of a gathered element, measured on Zen 5 and Sapphire Rapids: 1.3 to 1.7.
 constexpr double gather_cycles = 1.5;
+/// Up to so many elements from lane to lane, whole vectors are read or written and shuffled: two
+/// cycles for each.
+constexpr std::int64_t short_step = 4;
 /// Scattered elements cost a line each to be written and, first, to be read.
 constexpr double scatter_cycles = 4;
 
@@ -19,6 +22,7 @@ class Chooser {
     Chooser(const Kernel& kernel, const Target& target)
         : kernel_(kernel),
           lanes_(codegen::lanes(kernel, target)),
+          has_masks_(target.vector_bytes >= 64),
           all_(touches(kernel)),
           free_points_(double(points(kernel.free))),
           reduced_points_(kernel.body ? double(points(kernel.reduced)) : 0) {
@@ -72,6 +76,8 @@ class Chooser {
                 cycles += 1;
             else if (step == 0 && !is_far)
                 cycles += touch.is_store ? 1 : 0.5;
+            else if (step > 1 && step <= short_step && !is_far && (!touch.is_store || has_masks_))
+                cycles += 2 * double(step);
             else
                 cycles += (touch.is_store ? scatter_cycles : gather_cycles) * double(lanes);
         }
@@ -103,6 +109,7 @@ class Chooser {
 
     const Kernel& kernel_;
     std::int64_t lanes_;
+    bool has_masks_;  ///< masked stores are an instruction
     std::vector<Touch> all_;
     double free_points_;
     double reduced_points_;

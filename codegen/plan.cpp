@@ -12,6 +12,7 @@
 #include "codegen/kernel.h"
 #include "codegen/keyed.h"
 #include "codegen/lower.h"
+#include "codegen/narrow_places.h"
 #include "codegen/nest_build.h"
 #include "codegen/plan_builder.h"
 #include "codegen/residue_classes.h"
@@ -38,7 +39,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     BoundProgram result = with_keyed_updates(program, target);
     // Libraries and people know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
-    return with_residue_classes(std::move(result), least_points_of_classes);
+    return with_narrow_places(with_residue_classes(std::move(result), least_points_of_classes));
 }
 
 class Planner {

@@ -86,6 +86,25 @@ TEST_CASE("lanes run along the axis that fills them, if sums are long") {
         check(text, {{"C", array({20, 200})}, {"A", array({20, 30})}, {"B", array({30, 37})}});
 }
 
+TEST_CASE("places of maxima are stored in the narrowest type that holds them") {
+    const auto type_of_place = [](std::int64_t extent, const std::string& range) {
+        const Signature signature = {{"A", array({5, extent})}, {"B", array({20})}};
+        const std::string text = "M[i] := argmax[k" + range + "](A[i,k]); Y[i,j] := B[j]*M[i]";
+        check(text, signature);
+        const BoundProgram program = bound(text, signature);
+        const codegen::Plan plan = codegen::plan(program, example_target(64));
+        for (const codegen::PlanBuffer& buffer : plan.buffers)
+            if (buffer.name == "M") return std::string(name(buffer.dtype));
+        return std::string("none");
+    };
+    CHECK(type_of_place(100, "") == "i8");
+    CHECK(type_of_place(129, "") == "i16");
+    CHECK(type_of_place(200, " in 100:120") == "i8");
+    CHECK(type_of_place(40000, "") == "i32");
+    const BoundProgram program = bound("M[i] := argmax[k](A[i,k])", {{"A", array({5, 9})}});
+    CHECK(codegen::plan(program, example_target(64)).buffers.back().dtype == DType::i64);
+}
+
 TEST_CASE("transposing passes go by squares") {
     check("B[i,j] := A[j,i]", {{"A", array({40, 37})}});
     check("B[i,j] := A[j,i]*c[i] + A[j,i]", {{"A", array({64, 32})}, {"c", array({32})}});
