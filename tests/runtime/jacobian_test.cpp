@@ -79,6 +79,23 @@ TEST_CASE("wrong tangents are errors") {
           "  = hint: convert it to f32 or f64");
 }
 
+TEST_CASE("what a tangent no longer takes has no shape in its errors") {
+    const Function f = compile(
+        "W[h,q,k] := Q[h,q,d]*K[h,k,d]\n"
+        "P[h,q,k] := exp(W[h,q,k] - max[l](W[-h,q,l])) / sum[l](exp(W[h,q,l]))\n"
+        "O[h,q,d] := P[h,q,k]*V[h,k,d]");
+    const Array q = Array::rand(DType::f64, {1, 3, 4});
+    CHECK(error_text([&] {
+              (void)f.jvp({"V"})({{"Q", q}, {"K", q}, {"dV", Array::rand(DType::f64, {2, 3, 4})}});
+          }) ==
+          "shape: index `h` has two extents, 1 and 2\n"
+          "3 | O[h,q,d] := P[h,q,k]*V[h,k,d]\n"
+          "  |               ^        ~\n"
+          "  |               |        2 here: dimension 0 of V\n"
+          "  |               1 here: dimension 0 of P [1, 3, 3]\n"
+          "  = hint: slice one operand, or give the two dimensions different index names");
+}
+
 TEST_CASE("a Jacobian has the result's dimensions, then the argument's") {
     const Array x = doubles({1, 2, 3}, {3});
     const Array w = doubles({1, 2, 3, 4, 5, 6}, {2, 3});
