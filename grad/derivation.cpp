@@ -133,8 +133,14 @@ Gathered Derivation::where_not_written(const Equation& equation, TensorId d) {
 }
 
 void Derivation::add_parts(std::vector<Part>& parts, const Relation& relation) {
-    for (const Relation& piece : without_modifiers(program_, extents_, relation))
-        parts.push_back(as_part(gather(program_, names_, extents_, piece)));
+    for (const Relation& piece : without_modifiers(program_, extents_, relation)) {
+        Inversion how;
+        parts.push_back(as_part(
+            gather(program_, names_, extents_, piece, account_ != nullptr ? &how : nullptr)));
+        if (account_ == nullptr) continue;
+        for (std::string& line : describe(program_, piece, how))
+            account_->lines.push_back(std::move(line));
+    }
 }
 
 Part Derivation::as_part(Gathered gathered) const {

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "grad/account.h"
 #include "grad/active.h"
 #include "grad/extents.h"
 #include "grad/gather.h"
@@ -70,6 +71,7 @@ class Derivation {
     std::set<TensorId> neutral_ = {};  ///< maxima that the outputs do not depend on
     bool is_complex_ = false;          ///< see Step
     Ties ties_ = Ties::first;
+    Account* account_ = nullptr;  ///< none: nobody asks how
 
   private:
     void require_no_integer(TensorId argument) const;

@@ -20,10 +20,9 @@ namespace ricci::grad {
 
 namespace {
 
-class Inversion {
+class Inverter {
   public:
-    Inversion(Program& program, const Names& names, const Extents& extents,
-              const Relation& relation)
+    Inverter(Program& program, const Names& names, const Extents& extents, const Relation& relation)
         : program_(program),
           context_(*program.context),
           names_(names),
@@ -38,6 +37,27 @@ class Inversion {
             if (!needed.empty()) solve(needed);
         }
         return finish();
+    }
+
+    /// After run().
+    [[nodiscard]] Inversion how() const {
+        Inversion how{
+            .dimensions = {}, .by_condition = {}, .summed = remaining(), .condition = condition_};
+        for (std::size_t d = 0; d < targets_.size(); ++d) {
+            Inversion::Dimension dimension{.way = Inversion::Way::equation,
+                                           .target = targets_[d],
+                                           .subscript = relation_.at[d]};
+            if (renamed_[d]) dimension.way = Inversion::Way::name;
+            if (pivots_[d]) {
+                dimension.way = Inversion::Way::pivot;
+                dimension.solved = pivots_[d];
+                dimension.solution = solutions_.at(number(*pivots_[d]));
+            }
+            how.dimensions.push_back(dimension);
+        }
+        for (const IndexId index : solved_by_condition_)
+            how.by_condition.emplace_back(index, solutions_.at(number(index)));
+        return how;
     }
 
   private:
@@ -57,6 +77,8 @@ class Inversion {
         solutions_.clear();
         equations_.clear();
         renamed_.assign(targets_.size(), std::nullopt);
+        pivots_.assign(targets_.size(), std::nullopt);
+        solved_by_condition_.clear();
         std::vector<std::size_t> rest;
         for (std::size_t d = 0; d < targets_.size(); ++d) {
             const auto* plain = std::get_if<IndexValue>(&relation_.at[d]->term);
@@ -92,6 +114,7 @@ class Inversion {
                         substitute_indices(context_, solved, {{number(value->index), solution}}));
                 }
                 solutions_.emplace(number(value->index), solution);
+                solved_by_condition_.push_back(value->index);
                 break;
             }
         }
@@ -121,7 +144,8 @@ class Inversion {
         const Expr target = context_.index(targets_[d]);
         const Expr solution =
             integer_scale(context_, integer_difference(context_, target, rest), best->coefficient);
-        const std::uint32_t index = number(std::get<IndexValue>(best->atom->term).index);
+        pivots_[d] = std::get<IndexValue>(best->atom->term).index;
+        const std::uint32_t index = number(*pivots_[d]);
         for (auto& [other, value] : solutions_) {
             value = tidy(substitute_indices(context_, value, {{index, solution}}));
         }
@@ -243,6 +267,7 @@ class Inversion {
                 condition = context_.logical_and(condition, part);
             }
         }
+        condition_ = condition;
         Cotangent d{.guard = relation_.d.guard ? now(relation_.d.guard) : Expr(),
                     .value = now(relation_.d.value)};
         const std::vector<IndexId> summed = remaining();
@@ -346,13 +371,19 @@ class Inversion {
     std::unordered_map<std::uint32_t, Expr> solutions_;
     std::vector<std::size_t> equations_;  ///< dimensions whose subscript is not solved
     std::vector<std::optional<IndexId>> renamed_;
+    std::vector<std::optional<IndexId>> pivots_;  ///< by dimension: the index it was solved for
+    std::vector<IndexId> solved_by_condition_;
+    Expr condition_;
 };
 
 }  // namespace
 
 Gathered gather(Program& program, const Names& names, const Extents& extents,
-                const Relation& relation) {
-    return Inversion(program, names, extents, relation).run();
+                const Relation& relation, Inversion* how) {
+    Inverter inverter(program, names, extents, relation);
+    Gathered gathered = inverter.run();
+    if (how != nullptr) *how = inverter.how();
+    return gathered;
 }
 
 }  // namespace ricci::grad

@@ -1,6 +1,9 @@
 // grad/gather.h – a scattered sum as a gather: inversion of the write map
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "dsl/program.h"
@@ -27,12 +30,32 @@ struct Gathered {
     Expr value;
 };
 
+/// How a relation was solved, for explanations.
+struct Inversion {
+    enum class Way : std::uint8_t {
+        name,      ///< the subscript is one index: renamed
+        pivot,     ///< solved for an index of coefficient 1 or -1
+        equation,  ///< kept as a condition
+    };
+    struct Dimension {
+        Way way = Way::name;
+        IndexId target;
+        Expr subscript;
+        std::optional<IndexId> solved = std::nullopt;  ///< of a pivot
+        Expr solution = Expr();
+    };
+    std::vector<Dimension> dimensions;
+    std::vector<std::pair<IndexId, Expr>> by_condition;  ///< indices that a condition solved
+    std::vector<IndexId> summed;
+    Expr condition;  ///< of the sum; empty: none
+};
+
 /// The relation as the value of each element of the array: the sum of `d(x)` over the points x that
 /// write to it. Subscripts that are one index rename it; a subscript in which an index has the
 /// coefficient 1 or -1 eliminates that index (`A[t] += … at o + k` is `o = t - k`), whose range
 /// becomes a condition of the sum unless it always holds; any other subscript becomes an equation
-/// in the condition. New indices are added to the program.
+/// in the condition. New indices are added to the program. `how`, if given, is filled in.
 [[nodiscard]] Gathered gather(Program& program, const Names& names, const Extents& extents,
-                              const Relation& relation);
+                              const Relation& relation, Inversion* how = nullptr);
 
 }  // namespace ricci::grad

@@ -22,13 +22,27 @@ bool makes_complex(const Program& program) {
     });
 }
 
-Program gradient(const Program& forward, const std::string& argument, const Options& options) {
+namespace {
+
+Program derive(const Program& forward, const std::string& argument, const Options& options,
+               Account* account) {
     Program result =
-        without_unused(differentiate(canonicalise(forward), {argument}, options).program);
+        without_unused(differentiate(canonicalise(forward), {argument}, options, account).program);
     serve_any_ranks(
         result, forward, outputs_of_cotangents(forward, result),
         [argument, options](const Program& again) { return gradient(again, argument, options); });
     return result;
+}
+
+}  // namespace
+
+Program gradient(const Program& forward, const std::string& argument, const Options& options) {
+    return derive(forward, argument, options, nullptr);
+}
+
+Program gradient(const Program& forward, const std::string& argument, const Options& options,
+                 Account& account) {
+    return derive(forward, argument, options, &account);
 }
 
 void serve_any_ranks(Program& result, const Program& forward,

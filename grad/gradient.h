@@ -19,6 +19,8 @@ struct Options {
     Ties ties = Ties::first;
 };
 
+struct Account;  // grad/account.h
+
 /// Whether the program makes complex numbers of any arguments, or speaks of their parts.
 [[nodiscard]] bool makes_complex(const Program& program);
 
@@ -29,6 +31,10 @@ struct Options {
 /// Throws: `name` for an unknown argument; `gradient` for a part without a derivative.
 [[nodiscard]] Program gradient(const Program& forward, const std::string& argument,
                                const Options& options = {});
+
+/// The same, telling how it was derived.
+[[nodiscard]] Program gradient(const Program& forward, const std::string& argument,
+                               const Options& options, Account& account);
 
 /// A gradient cut in two for training: `forward` also gives what is dear to compute again, and
 /// `backward` takes it in addition to the arguments and cotangents.

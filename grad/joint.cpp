@@ -22,7 +22,9 @@ namespace {
 
 class Reverse : Derivation {
   public:
-    explicit Reverse(const Program& canonical) : Derivation(canonical) {}
+    Reverse(const Program& canonical, Account* account) : Derivation(canonical) {
+        account_ = account;
+    }
 
     Joint run(const std::vector<std::string>& arguments, const Options& options) {
         std::vector<TensorId> wanted;
@@ -227,8 +229,8 @@ TensorId Reverse::define_gradient(TensorId argument, const Options& options) {
 }  // namespace
 
 Joint differentiate(const Program& canonical, const std::vector<std::string>& arguments,
-                    const Options& options) {
-    return Reverse(canonical).run(arguments, options);
+                    const Options& options, Account* account) {
+    return Reverse(canonical, account).run(arguments, options);
 }
 
 }  // namespace ricci::grad

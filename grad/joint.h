@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "grad/account.h"
 #include "grad/gradient.h"
 
 namespace ricci::grad {
@@ -19,8 +20,8 @@ struct Joint {
 };
 /// Throws: `name` for an unknown argument or output; `gradient` for a part without a derivative.
 [[nodiscard]] Joint differentiate(const Program& canonical,
-                                  const std::vector<std::string>& arguments,
-                                  const Options& options);
+                                  const std::vector<std::string>& arguments, const Options& options,
+                                  Account* account = nullptr);
 
 /// The outputs of the forward that the cotangents among a derived program's arguments belong to, by
 /// name.

@@ -140,6 +140,10 @@ TEST_CASE("equal values share as --ties says") {
           "dx := y >= x || isnan(y) ? 0 : dy\n");
     CHECK(run({"explain", "m := max[k](a[k])", "--stage", "gradient", "--ties", "even"}).out ==
           "# gradient of da\n"
+          "# for k: da[k] += dm/t2 if a[k] == t1 || isnan(a[k])\n"
+          "#   k: by name\n"
+          "#   one point for each element\n"
+          "# kept from the forward: t1, t2\n"
           "t1 := max[k](a[k])\n"
           "da[k] := a[k] == t1 || isnan(a[k]) ? dm/sum[k2 | a[k2] == t1 || isnan(a[k2])](1) : 0\n");
     const Outcome wrong = run({"grad", "y max= x", "--wrt", "x", "--ties", "odd"});
@@ -178,8 +182,81 @@ TEST_CASE("explain shows the explicit form and the gradients") {
     CHECK(outcome.status == 0);
     CHECK(outcome.out.find("# program of Y\nY[n,o] := sum[k](W[o,k]*X[n,k]) + b[o]\n") !=
           std::string::npos);
-    CHECK(outcome.out.find("# gradient of dW\ndW[o,k] := dY[n,o]*X[n,k]\n") != std::string::npos);
-    CHECK(outcome.out.find("# gradient of db\ndb[o] := dY[n,o]\n") != std::string::npos);
+    CHECK(outcome.out.find("# gradient of dW\n# for n, o: dt1[n,o] += dY[n,o]\n") !=
+          std::string::npos);
+    CHECK(outcome.out.find("# for n, o, k: dW[o,k] += dY[n,o]*X[n,k]\n"
+                           "#   o, k: by name\n"
+                           "#   sum over n\n"
+                           "# kept from the forward: nothing but arguments\n"
+                           "dW[o,k] := dY[n,o]*X[n,k]\n") != std::string::npos);
+    CHECK(outcome.out.find("# kept from the forward: nothing but arguments\n"
+                           "db[o] := dY[n,o]\n") != std::string::npos);
+}
+
+TEST_CASE("explain tells how each read was inverted") {
+    const auto derivation = [](const std::string& program, const std::string& argument) {
+        const Outcome outcome = run({"explain", program, "--stage", "gradient", "--wrt", argument});
+        CHECK(outcome.status == 0);
+        CHECK(outcome.err == "");
+        std::string lines;
+        for (std::size_t from = outcome.out.find('\n') + 1; outcome.out[from] == '#';) {
+            const std::size_t end = outcome.out.find('\n', from) + 1;
+            lines += outcome.out.substr(from, end - from);
+            from = end;
+        }
+        return lines;
+    };
+    const std::string nothing = "# kept from the forward: nothing but arguments\n";
+    CHECK(derivation("Y[n,y] := X[n,2*y+r]*W[r]", "X") ==
+          "# for n, y, r: dX[n,2*y+r] += dY[n,y]*W[r]\n"
+          "#   n: by name\n"
+          "#   t == 2*y+r: r = t-2*y, y by the residue of t mod 2\n"
+          "#   sum over y where t-2*y >= 0 && t-2*y < size(W,0)\n" +
+              nothing);
+    CHECK(derivation("Y[i] := A[2*i+2*k]*F[k]", "A") ==
+          "# for i, k: dA[2*i+2*k] += dY[i]*F[k]\n"
+          "#   t == 2*i+2*k: no index stands alone, kept as a condition\n"
+          "#   sum over i, k where t == 2*i+2*k\n" +
+              nothing);
+    CHECK(derivation("E[t,k] := T[J[t],k]", "T") ==
+          "# for t, k: dT[i64(J[t]),k] += dE[t,k]\n"
+          "#   k: by name\n"
+          "#   u == i64(J[t]): data decides, the points of each key are summed\n"
+          "#   sum over t where u == i64(J[t])\n" +
+              nothing);
+    CHECK(derivation("y[i] := A[clamp(i+k-1)]*F[k] where i in 0:size(A,0)", "A") ==
+          "# for i, k: dA[i+k-1] += dy[i]*F[k]\n"
+          "#   t == i+k-1: i = t-k+1\n"
+          "#   sum over k where t-k+1 >= 0 && t-k+1 < size(A,0)\n"
+          "# for i, k where i+k-1 < 0: dA[0] += dy[i]*F[k]\n"
+          "#   t == 0: one place\n"
+          "#   sum over i, k where i+k-1 < 0 && t == 0\n"
+          "# for i, k where i+k-1 >= size(A,0): dA[size(A,0)-1] += dy[i]*F[k]\n"
+          "#   t == size(A,0)-1: one place\n"
+          "#   sum over i, k where i+k-1 >= size(A,0) && t == size(A,0)-1\n" +
+              nothing);
+    CHECK(derivation("y := A[3]*A[0]", "A") ==
+          "# dA[3] += dy*A[0]\n"
+          "#   t == 3: one place\n"
+          "#   one point for each element where t == 3\n"
+          "# dA[0] += dy*A[3]\n"
+          "#   t == 0: one place\n"
+          "#   one point for each element where t == 0\n" +
+              nothing);
+    CHECK(derivation("y[i] := max[k](A[2*i+k]) where k in 0:3", "A") ==
+          "# for i, k: dA[2*i+k] += dy[i] if k == t1[i]\n"
+          "#   t == 2*i+k: k = t-2*i, i by the residue of t mod 2\n"
+          "#   sum over i where t-2*i >= 0 && t-2*i < 3\n"
+          "# kept from the forward: t1\n");
+    CHECK(derivation("y[i] := sum[k | k == J[i]](A[k])", "A") ==
+          "# for i, k where k == J[i]: dA[k] += dy[i]\n"
+          "#   k: by name\n"
+          "#   sum over i where k == J[i]\n" +
+              nothing);
+    CHECK(derivation("H[J[i]] += x[i]", "x") ==
+          "# for i: dx[i] += dH[J[i]]\n"
+          "#   i: by name\n"
+          "#   one point for each element\n");
 }
 
 TEST_CASE("explain shows every stage that is asked for") {

@@ -13,6 +13,7 @@
 #include "dsl/canonical.h"
 #include "dsl/parser.h"
 #include "dsl/split_complex.h"
+#include "grad/account.h"
 #include "grad/gradient.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
@@ -47,6 +48,7 @@ bool is_compiled_stage(Stage stage) { return stage >= Stage::bound; }
 struct Subject {
     std::string name;
     Program program;
+    std::string derivation = {};  ///< of a gradient: how it came about, as comments
 };
 
 std::string heading(Stage stage, const std::string& subject) {
@@ -146,9 +148,11 @@ class Explanation {
             if (is_complex(spec.dtype)) options.complex_arguments.push_back(name);
         for (const std::string& argument : is_all ? argument_names(program_) : wrt_) {
             try {
-                Program gradient = grad::gradient(program_, argument, options);
+                grad::Account account;
+                Program gradient = grad::gradient(program_, argument, options, account);
                 const std::string name = gradient.at(gradient.result()).name;
-                gradients_.push_back({name, std::move(gradient)});
+                gradients_.push_back(
+                    {name, std::move(gradient), derivation_text(account, argument, options)});
             } catch (const Error& error) {
                 // Asked for by name it is an error; among all it is said in its place.
                 if (!is_all || error.kind() != ErrorKind::gradient) throw;
@@ -166,8 +170,25 @@ class Explanation {
             return heading(stage, result_name()) + explicit_text(canonicalise(program_));
         std::string text;
         for (const Subject& gradient : gradients_)
-            text += heading(stage, gradient.name) + str(gradient.program) + "\n";
+            text +=
+                heading(stage, gradient.name) + gradient.derivation + str(gradient.program) + "\n";
         return text + skipped_;
+    }
+
+    /// How each read was inverted, and what a training step keeps, as comments of the language.
+    [[nodiscard]] std::string derivation_text(const grad::Account& account,
+                                              const std::string& argument,
+                                              const grad::Options& options) const {
+        std::string text;
+        for (const std::string& line : account.lines) text += format("# {}\n", line);
+        try {
+            const std::vector<std::string> saved = grad::cut(program_, {argument}, options).saved;
+            return text + format("# kept from the forward: {}\n",
+                                 saved.empty() ? "nothing but arguments" : join(saved, ", "));
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::gradient) throw;
+            return text;  // a forward that updates its argument cannot keep anything
+        }
     }
 
     [[nodiscard]] std::string compiled_text(const Subject& subject,

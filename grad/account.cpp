@@ -1,0 +1,105 @@
+// grad/account.cpp – how the reads of a forward were inverted, told in words
+#include "grad/account.h"
+
+#include <cstdlib>
+
+#include "base/text.h"
+#include "dsl/extent.h"
+#include "dsl/subscript.h"
+
+namespace ricci::grad {
+
+namespace {
+
+class Describer {
+  public:
+    Describer(const Program& program, const Relation& relation, const Inversion& inversion)
+        : program_(program), relation_(relation), inversion_(inversion) {}
+
+    [[nodiscard]] std::vector<std::string> lines() const {
+        std::vector<std::string> lines = {adjoint()};
+        std::vector<std::string> names;
+        for (const Inversion::Dimension& dimension : inversion_.dimensions)
+            if (dimension.way == Inversion::Way::name) names.push_back(name(dimension.target));
+        if (!names.empty()) lines.push_back(format("  {}: by name", join(names, ", ")));
+        for (const Inversion::Dimension& dimension : inversion_.dimensions)
+            if (dimension.way != Inversion::Way::name) lines.push_back(line(dimension));
+        for (const auto& [index, value] : inversion_.by_condition)
+            lines.push_back(format("  {} = {} by the condition", name(index), term(value)));
+        lines.push_back(sum());
+        return lines;
+    }
+
+  private:
+    [[nodiscard]] std::string name(IndexId index) const { return program_.at(index).name; }
+    [[nodiscard]] std::string term(Expr e) const { return str(program_, e); }
+    [[nodiscard]] std::string names(const std::vector<IndexId>& indices) const {
+        std::vector<std::string> each;
+        for (const IndexId index : indices) each.push_back(name(index));
+        return join(each, ", ");
+    }
+
+    [[nodiscard]] std::string adjoint() const {
+        std::vector<std::string> subscripts;
+        for (const Expr subscript : relation_.at) subscripts.push_back(term(subscript));
+        const std::string condition =
+            relation_.condition ? format(" where {}", term(relation_.condition)) : "";
+        const std::string guard =
+            relation_.d.guard ? format(" if {}", term(relation_.d.guard)) : "";
+        const std::string indices = relation_.indices.empty()
+                                        ? ""
+                                        : format("for {}{}: ", names(relation_.indices), condition);
+        return format("{}d{}[{}] += {}{}", indices, program_.at(relation_.array).name,
+                      join(subscripts, ","), term(relation_.d.value), guard);
+    }
+
+    [[nodiscard]] std::string line(const Inversion::Dimension& dimension) const {
+        const std::string equation =
+            format("{} == {}", name(dimension.target), term(dimension.subscript));
+        if (dimension.way == Inversion::Way::pivot)
+            return format("  {}: {} = {}{}", equation, name(*dimension.solved),
+                          term(dimension.solution), classes(dimension));
+        if (reads_data(program_, dimension.subscript))
+            return format("  {}: data decides, the points of each key are summed", equation);
+        if (free_indices(dimension.subscript).empty()) return format("  {}: one place", equation);
+        return format("  {}: no index stands alone, kept as a condition",
+                      equation);
+    }
+
+    /// Where a summed index moves in steps: which of its points there are for an element.
+    [[nodiscard]] std::string classes(const Inversion::Dimension& dimension) const {
+        const auto form = linear_form(dimension.solution);
+        std::string text;
+        if (!form) return text;
+        for (const LinearForm::Part& part : form->parts) {
+            const auto* index = std::get_if<IndexValue>(&part.atom->term);
+            const std::int64_t step = std::abs(part.coefficient);
+            if (index == nullptr || step < 2 || index->index == dimension.target) continue;
+            text += format(", {} by the residue of {} mod {}", name(index->index),
+                           name(dimension.target), step);
+        }
+        return text;
+    }
+
+    [[nodiscard]] std::string sum() const {
+        const std::string condition = inversion_.condition ? term(inversion_.condition) : "";
+        if (!inversion_.summed.empty())
+            return format("  sum over {}{}{}", names(inversion_.summed),
+                          condition.empty() ? "" : " where ", condition);
+        if (condition.empty()) return "  one point for each element";
+        return format("  one point for each element where {}", condition);
+    }
+
+    const Program& program_;
+    const Relation& relation_;
+    const Inversion& inversion_;
+};
+
+}  // namespace
+
+std::vector<std::string> describe(const Program& program, const Relation& relation,
+                                  const Inversion& inversion) {
+    return Describer(program, relation, inversion).lines();
+}
+
+}  // namespace ricci::grad
