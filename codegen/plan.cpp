@@ -16,6 +16,7 @@
 #include "codegen/nest_build.h"
 #include "codegen/plan_builder.h"
 #include "codegen/residue_classes.h"
+#include "codegen/shared_operands.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -39,7 +40,8 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     BoundProgram result = with_keyed_updates(program, target);
     // Libraries and people know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
-    return with_narrow_places(with_residue_classes(std::move(result), least_points_of_classes));
+    result = with_residue_classes(std::move(result), least_points_of_classes);
+    return with_narrow_places(with_shared_operands(std::move(result)));
 }
 
 class Planner {

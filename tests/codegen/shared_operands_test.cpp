@@ -1,0 +1,83 @@
+// tests/codegen/shared_operands_test.cpp – padded operands as arrays of their own
+#include "codegen/shared_operands.h"
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "tests/codegen/check_plan.h"
+
+namespace ricci::tests {
+namespace {
+
+constexpr codegen::SharedOperandLimits always = {.points = 0, .reuse = 0, .users = 0};
+
+std::string shared(const std::string& text, const Signature& signature,
+                   const codegen::SharedOperandLimits& limits = always) {
+    const std::string all = str(codegen::with_shared_operands(bound(text, signature), limits));
+    const std::size_t begin = all.find("\nfor ") + 1;
+    return all.substr(begin, all.find("outputs ") - begin);
+}
+
+const Signature line = {{"X", array({30})}, {"W", array({4, 3})}};
+
+}  // namespace
+
+TEST_CASE("a padded operand is an array over the sums of its indices") {
+    CHECK(shared("Y[o,y] := X[pad(y+r-1)]*W[o,r] where y in 0:30", line) ==
+          "for u.3 in 0:32:\n"
+          "  shared.3[u.3] := u.3-1 >= 0 && u.3-1 < 30 ? X.0[clamp(u.3-1, 0, 29)] : 0.0\n"
+          "for o.0 in 0:4, y.1 in 0:30:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3](shared.3[y.1+r.2]*W.1[o.0,r.2])\n");
+    CHECK(shared("Y[o,y] := X[wrap(2*y-r)]*W[o,r] where y in 0:20", line) ==
+          "for u.3 in 0:41:\n"
+          "  shared.3[u.3] := X.0[(u.3-2)%30]\n"
+          "for o.0 in 0:4, y.1 in 0:20:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3](shared.3[2*y.1-r.2+2]*W.1[o.0,r.2])\n");
+    CHECK(shared("Y[o,y] := (X[clamp(y-1)] + X[clamp(y+r)])*W[o,r] where y in 0:20", line) ==
+          "for u.3 in 0:20:\n"
+          "  shared.3[u.3] := X.0[clamp(u.3-1, 0, 29)]\n"
+          "for u.4 in 0:22:\n"
+          "  shared.4[u.4] := X.0[clamp(u.4, 0, 29)]\n"
+          "for o.0 in 0:4, y.1 in 0:20:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3]((shared.3[y.1] + "
+          "shared.4[y.1+r.2])*W.1[o.0,r.2])\n");
+}
+
+TEST_CASE("operands stay where they are") {
+    const auto stays = [](const std::string& text, const Signature& signature,
+                          const codegen::SharedOperandLimits& limits = always) {
+        return shared(text, signature, limits).find("shared") == std::string::npos;
+    };
+    // Read without a border, by data, by an index in two ways, under a condition, or too seldom.
+    CHECK(stays("Y[o,y] := X[y+r]*W[o,r]", line));
+    CHECK(stays("Y[o,y] := X[clamp(J[y]+r)]*W[o,r]",
+                {{"X", array({30})}, {"W", array({4, 3})}, {"J", array({9}, DType::i32)}}));
+    CHECK(stays("Y[o,y] := Q[clamp(y+r),y]*W[o,r]", {{"Q", array({9, 9})}, {"W", array({4, 3})}}));
+    CHECK(stays("Y[o,y] := sum[r | r < 2](X[clamp(y+r)]*W[o,r]) where y in 0:20", line));
+    CHECK(stays("Y[o,y] := X[clamp(y+r)]*W[o,r] where y in 0:30", line, {.points = 361}));
+    CHECK(stays("Y[o,y] := X[clamp(y+r)]*W[o,r] where y in 0:30", line, {.points = 0, .users = 5}));
+    CHECK_FALSE(
+        stays("Y[o,y] := X[clamp(y+r)]*W[o,r] where y in 0:30", line, {.points = 0, .users = 4}));
+}
+
+TEST_CASE("padded convolutions and their gradients run on shared operands") {
+    const Signature given = {
+        {"X", array({4, 8, 20, 22})}, {"W", array({16, 8, 3, 3})}, {"dY", array({4, 16, 20, 22})}};
+    for (const char* border : {"pad", "clamp", "wrap", "reflect"}) {
+        const std::string read = format("X[n,c,{0}(y+r-1),{0}(x+s-1)]", border);
+        for (const std::string& text :
+             {std::string("Y[n,o,y,x] := ") + read + "*W[o,c,r,s] where y in 0:20, x in 0:22",
+              std::string("dW[o,c,r,s] := sum[n,y,x](") + read +
+                  "*dY[n,o,y,x]) where r in 0:3, s in 0:3"}) {
+            INFO(text);
+            Signature signature = given;
+            signature.erase(text[0] == 'Y' ? "dY" : "W");
+            const BoundProgram program = bound(text, signature);
+            CHECK(str(codegen::plan(program, example_target(64))).find("temporary shared") !=
+                  std::string::npos);
+            CHECK(compiled_difference(program, signature) == "");
+        }
+    }
+}
+
+}  // namespace ricci::tests
