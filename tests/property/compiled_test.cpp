@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "runtime/function.h"
-#include "runtime/parallel.h"
 #include "tests/property/sample.h"
 #include "tests/support/compare.h"
 
@@ -136,34 +135,6 @@ TEST_CASE("compiled tangents agree with the reference") { check_derivatives(for_
 
 TEST_CASE("compiled tangents through every form agree with the reference") {
     check_derivatives(for_each_tangent, {.subscripts = true, .language = true}, form_count());
-}
-
-TEST_CASE("results have the same bits for any number of threads") {
-    std::size_t compared = 0;
-    const int threads_before = num_threads();
-    for_each_program(program_count(), [&](const RandomProgram& random, const Program& program) {
-        if (!random.is_large) return;  // the others are one task
-        const std::vector<std::string> outputs = output_names(program);
-        const BoundProgram bound = ricci::bind(program, random.signature, outputs);
-        const auto values = random_arguments(bound, random.signature, random.seed);
-        const Function function(program, "random", Device::cpu);
-        const auto run = [&](int threads) {
-            set_num_threads(threads);
-            return function.call(named_arguments(bound, values, random.seed), outputs);
-        };
-        const auto alone = run(1);
-        const auto together = run(4);
-        for (std::size_t n = 0; n < outputs.size(); ++n) {
-            const std::size_t bytes =
-                static_cast<std::size_t>(alone[n].size()) * size_bytes(alone[n].dtype());
-            if (std::memcmp(alone[n].data(), together[n].data(), bytes) != 0)
-                FAIL_CHECK(format("{}`{}` differs", str(random), outputs[n]));
-            compared += static_cast<std::size_t>(alone[n].size());
-        }
-    });
-    set_num_threads(threads_before);
-    MESSAGE(compared, " elements compared");
-    CHECK(compared > 0);
 }
 
 }  // namespace ricci::tests
