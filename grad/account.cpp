@@ -49,8 +49,10 @@ class Describer {
         const std::string indices = relation_.indices.empty()
                                         ? ""
                                         : format("for {}{}: ", names(relation_.indices), condition);
-        return format("{}d{}[{}] += {}{}", indices, program_.at(relation_.array).name,
-                      join(subscripts, ","), term(relation_.d.value), guard);
+        const std::string place =
+            subscripts.empty() ? std::string() : format("[{}]", join(subscripts, ","));
+        return format("{}d{}{} += {}{}", indices, program_.at(relation_.array).name, place,
+                      term(relation_.d.value), guard);
     }
 
     [[nodiscard]] std::string line(const Inversion::Dimension& dimension) const {
@@ -62,8 +64,7 @@ class Describer {
         if (reads_data(program_, dimension.subscript))
             return format("  {}: data decides, the points of each key are summed", equation);
         if (free_indices(dimension.subscript).empty()) return format("  {}: one place", equation);
-        return format("  {}: no index stands alone, kept as a condition",
-                      equation);
+        return format("  {}: no index stands alone, kept as a condition", equation);
     }
 
     /// Where a summed index moves in steps: which of its points there are for an element.

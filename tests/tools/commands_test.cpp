@@ -253,6 +253,13 @@ TEST_CASE("explain tells how each read was inverted") {
           "#   k: by name\n"
           "#   sum over i where k == J[i]\n" +
               nothing);
+    CHECK(derivation("s := x[i]; y := exp(s)", "x") ==
+          "# ds += dy*y\n"
+          "#   one point for each element\n"
+          "# for i: dx[i] += ds\n"
+          "#   i: by name\n"
+          "#   one point for each element\n"
+          "# kept from the forward: y\n");
     CHECK(derivation("H[J[i]] += x[i]", "x") ==
           "# for i: dx[i] += dH[J[i]]\n"
           "#   i: by name\n"
