@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "dsl/extent.h"
 #include "dsl/subscript.h"
+#include "dsl/walk.h"
 
 namespace ricci::grad {
 
@@ -51,8 +52,16 @@ class Describer {
                                         : format("for {}{}: ", names(relation_.indices), condition);
         const std::string place =
             subscripts.empty() ? std::string() : format("[{}]", join(subscripts, ","));
-        return format("{}d{}{} += {}{}", indices, program_.at(relation_.array).name, place,
-                      term(relation_.d.value), guard);
+        return format("{}{}{} {} {}{}", indices, cotangent(), place,
+                      is_update() ? "becomes" : "+=", term(relation_.d.value), guard);
+    }
+    [[nodiscard]] std::string cotangent() const { return "d" + program_.at(relation_.array).name; }
+    /// Whether the cotangent of an array before an update is made of that behind it, its namesake.
+    [[nodiscard]] bool is_update() const {
+        return contains(relation_.d.value, [&](Expr e) {
+            const auto* access = std::get_if<Access>(&e->term);
+            return access != nullptr && program_.at(access->tensor).name == cotangent();
+        });
     }
 
     [[nodiscard]] std::string line(const Inversion::Dimension& dimension) const {
@@ -64,10 +73,11 @@ class Describer {
         if (reads_data(program_, dimension.subscript))
             return format("  {}: data decides, the points of each key are summed", equation);
         if (free_indices(dimension.subscript).empty()) return format("  {}: one place", equation);
-        return format("  {}: no index stands alone, kept as a condition", equation);
+        return format("  {}: kept as a condition of the sum", equation);
     }
 
-    /// Where a summed index moves in steps: which of its points there are for an element.
+    /// Where a summed index moves in steps, compiled code takes the elements of each residue
+    /// together.
     [[nodiscard]] std::string classes(const Inversion::Dimension& dimension) const {
         const auto form = linear_form(dimension.solution);
         std::string text;
@@ -76,8 +86,7 @@ class Describer {
             const auto* index = std::get_if<IndexValue>(&part.atom->term);
             const std::int64_t step = std::abs(part.coefficient);
             if (index == nullptr || step < 2 || index->index == dimension.target) continue;
-            text += format(", {} by the residue of {} mod {}", name(index->index),
-                           name(dimension.target), step);
+            text += format(", by residue classes mod {} where it pays", step);
         }
         return text;
     }

@@ -17,7 +17,7 @@ struct Account {
 
 /// The relation as it was derived, how each subscript was solved, and what is summed where:
 ///
-///     for o in 0:…, k in 0:…: dA[o+k] += dC[o]*F[k]
+///     for o, k: dA[o+k] += dC[o]*F[k]
 ///       t == o+k: o = t-k
 ///       sum over k where t-k >= 0 && t-k < size(dC,0)
 [[nodiscard]] std::vector<std::string> describe(const Program& program, const Relation& relation,

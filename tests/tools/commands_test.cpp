@@ -143,7 +143,8 @@ TEST_CASE("equal values share as --ties says") {
           "# for k: da[k] += dm/t2 if a[k] == t1 || isnan(a[k])\n"
           "#   k: by name\n"
           "#   one point for each element\n"
-          "# kept from the forward: t1, t2\n"
+          "# kept from the forward: t1 := max[k](a[k])\n"
+          "# kept from the forward: t2 := sum[k | a[k] == t1 || isnan(a[k])](1)\n"
           "t1 := max[k](a[k])\n"
           "da[k] := a[k] == t1 || isnan(a[k]) ? dm/sum[k2 | a[k2] == t1 || isnan(a[k2])](1) : 0\n");
     const Outcome wrong = run({"grad", "y max= x", "--wrt", "x", "--ties", "odd"});
@@ -193,6 +194,17 @@ TEST_CASE("explain shows the explicit form and the gradients") {
                            "db[o] := dY[n,o]\n") != std::string::npos);
 }
 
+TEST_CASE("names may stand apart") {
+    CHECK(run({"grad", linear, "--wrt", "W, b"}).out == run({"grad", linear, "--wrt", "W,b"}).out);
+}
+
+TEST_CASE("check says where nothing was compared") {
+    const Outcome outcome = run({"check", "y[i] := norm[k](z[i,k])", "z=2x2:f32:zeros"});
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out.find("2  nothing compared\n") != std::string::npos);
+    CHECK(outcome.out.find("ok") == std::string::npos);
+}
+
 TEST_CASE("explain tells how each read was inverted") {
     const auto derivation = [](const std::string& program, const std::string& argument) {
         const Outcome outcome = run({"explain", program, "--stage", "gradient", "--wrt", argument});
@@ -210,12 +222,12 @@ TEST_CASE("explain tells how each read was inverted") {
     CHECK(derivation("Y[n,y] := X[n,2*y+r]*W[r]", "X") ==
           "# for n, y, r: dX[n,2*y+r] += dY[n,y]*W[r]\n"
           "#   n: by name\n"
-          "#   t == 2*y+r: r = t-2*y, y by the residue of t mod 2\n"
+          "#   t == 2*y+r: r = t-2*y, by residue classes mod 2 where it pays\n"
           "#   sum over y where t-2*y >= 0 && t-2*y < size(W,0)\n" +
               nothing);
     CHECK(derivation("Y[i] := A[2*i+2*k]*F[k]", "A") ==
           "# for i, k: dA[2*i+2*k] += dY[i]*F[k]\n"
-          "#   t == 2*i+2*k: no index stands alone, kept as a condition\n"
+          "#   t == 2*i+2*k: kept as a condition of the sum\n"
           "#   sum over i, k where t == 2*i+2*k\n" +
               nothing);
     CHECK(derivation("E[t,k] := T[J[t],k]", "T") ==
@@ -245,9 +257,9 @@ TEST_CASE("explain tells how each read was inverted") {
               nothing);
     CHECK(derivation("y[i] := max[k](A[2*i+k]) where k in 0:3", "A") ==
           "# for i, k: dA[2*i+k] += dy[i] if k == t1[i]\n"
-          "#   t == 2*i+k: k = t-2*i, i by the residue of t mod 2\n"
+          "#   t == 2*i+k: k = t-2*i, by residue classes mod 2 where it pays\n"
           "#   sum over i where t-2*i >= 0 && t-2*i < 3\n"
-          "# kept from the forward: t1\n");
+          "# kept from the forward: t1[i] := argmax[k in 0:3](A[2*i+k])\n");
     CHECK(derivation("y[i] := sum[k | k == J[i]](A[k])", "A") ==
           "# for i, k where k == J[i]: dA[k] += dy[i]\n"
           "#   k: by name\n"
@@ -259,11 +271,12 @@ TEST_CASE("explain tells how each read was inverted") {
           "# for i: dx[i] += ds\n"
           "#   i: by name\n"
           "#   one point for each element\n"
-          "# kept from the forward: y\n");
+          "# kept from the forward: y := exp(s)\n");
     CHECK(derivation("H[J[i]] += x[i]", "x") ==
           "# for i: dx[i] += dH[J[i]]\n"
           "#   i: by name\n"
-          "#   one point for each element\n");
+          "#   one point for each element\n"
+          "# kept from the forward: nothing, arguments are taken as they were\n");
 }
 
 TEST_CASE("explain shows every stage that is asked for") {

@@ -121,8 +121,11 @@ Signature make_signature(const NamedSpecs& specs, const Program& program) {
 std::vector<std::string> split_names(const std::string& list) {
     std::vector<std::string> names;
     std::istringstream stream(list);
-    for (std::string name; std::getline(stream, name, ',');)
-        if (!name.empty()) names.push_back(name);
+    for (std::string name; std::getline(stream, name, ',');) {
+        const std::size_t begin = name.find_first_not_of(' ');
+        if (begin == std::string::npos) continue;
+        names.push_back(name.substr(begin, name.find_last_not_of(' ') + 1 - begin));
+    }
     return names;
 }
 

@@ -175,6 +175,13 @@ class Explanation {
         return text + skipped_;
     }
 
+    /// The equation that makes an output.
+    [[nodiscard]] static std::string definition(const Program& program, const std::string& name) {
+        for (const Equation& equation : program.equations)
+            if (program.at(equation.target).name == name) return str(program, equation);
+        return name;
+    }
+
     /// How each read was inverted, and what a training step keeps, as comments of the language.
     [[nodiscard]] std::string derivation_text(const grad::Account& account,
                                               const std::string& argument,
@@ -182,12 +189,15 @@ class Explanation {
         std::string text;
         for (const std::string& line : account.lines) text += format("# {}\n", line);
         try {
-            const std::vector<std::string> saved = grad::cut(program_, {argument}, options).saved;
-            return text + format("# kept from the forward: {}\n",
-                                 saved.empty() ? "nothing but arguments" : join(saved, ", "));
+            const grad::Pair pair = grad::cut(program_, {argument}, options);
+            if (pair.saved.empty())
+                return text + "# kept from the forward: nothing but arguments\n";
+            for (const std::string& name : pair.saved)
+                text += format("# kept from the forward: {}\n", definition(pair.forward, name));
+            return text;
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::gradient) throw;
-            return text;  // a forward that updates its argument cannot keep anything
+            return text + "# kept from the forward: nothing, arguments are taken as they were\n";
         }
     }
 
