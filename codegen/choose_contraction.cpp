@@ -3,7 +3,7 @@
 #include "codegen/choose_contraction.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "base/integer.h"
 #include "codegen/nest_build.h"
@@ -45,11 +45,11 @@ class Chooser {
 
   private:
     [[nodiscard]] const Contraction& c() const { return choice_.contraction; }
-    [[nodiscard]] bool has_conditions() const { return !kernel_.conditions.is_empty(); }
 
     [[nodiscard]] bool conditions_allow() const {
-        if (!has_conditions()) return true;
-        if (kernel_.conditions.rest || !c().held.empty()) return false;
+        if (kernel_.conditions.rest) return false;
+        if (are_conditions_of_batch(kernel_, c())) return true;
+        if (!c().held.empty()) return false;
         for (const AffineForm& form : kernel_.conditions.at_least_zero)
             if (moves_with_rows(form)) return false;
         for (const AffineForm& form : kernel_.conditions.equal_zero)

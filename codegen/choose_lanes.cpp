@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/lane_steps.h"
 #include "codegen/lower.h"
 #include "codegen/tile.h"
 
@@ -11,9 +12,8 @@ namespace {
 
 /// Cycles of a gathered element, measured on Zen 5 and Sapphire Rapids: 1.3 to 1.7.
 constexpr double gather_cycles = 1.5;
-/// Up to so many elements from lane to lane, whole vectors are read or written and shuffled: two
-/// cycles for each.
-constexpr std::int64_t short_step = 4;
+/// Of each vector that lanes by short steps span: it is read or written, and shuffled.
+constexpr double shuffle_cycles = 2;
 /// Scattered elements cost a line each to be written and, first, to be read.
 constexpr double scatter_cycles = 4;
 
@@ -22,7 +22,7 @@ class Chooser {
     Chooser(const Kernel& kernel, const Target& target)
         : kernel_(kernel),
           lanes_(codegen::lanes(kernel, target)),
-          has_masks_(target.vector_bytes >= 64),
+          has_masks_(has_masked_stores(target)),
           all_(touches(kernel)),
           free_points_(double(points(kernel.free))),
           reduced_points_(kernel.body ? double(points(kernel.reduced)) : 0) {
@@ -76,8 +76,9 @@ class Chooser {
                 cycles += 1;
             else if (step == 0 && !is_far)
                 cycles += touch.is_store ? 1 : 0.5;
-            else if (step > 1 && step <= short_step && !is_far && (!touch.is_store || has_masks_))
-                cycles += 2 * double(step);
+            else if (step > 1 && step <= longest_short_step && !is_far &&
+                     (!touch.is_store || has_masks_))
+                cycles += shuffle_cycles * double(step);
             else
                 cycles += (touch.is_store ? scatter_cycles : gather_cycles) * double(lanes);
         }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen {
@@ -315,10 +316,9 @@ double write_cycles(const Kernel& kernel, const Axis& lane) {
     constexpr double contiguous = 0.1;
     constexpr double near = 0.3;  // whole vectors with masks
     constexpr double scattered = 4;
-    constexpr std::int64_t near_step = 4;
     const std::int64_t step = longest_step(kernel, lane);
     if (step == unknown_step) return std::numeric_limits<double>::infinity();
-    return step == 1 ? contiguous : step <= near_step ? near : scattered;
+    return step == 1 ? contiguous : step <= longest_short_step ? near : scattered;
 }
 
 std::optional<Contraction> find_contraction(const Kernel& kernel, LaneRule rule) {

@@ -26,7 +26,7 @@ DType narrowest(const BoundIndex& index) {
     return DType::i64;
 }
 
-/// Every access in the terms of an equation.
+/// Every term of an equation.
 template <class Do>
 void for_each_term(BoundEquation& equation, const Do& apply) {
     const auto each = [&](Expr& e) {

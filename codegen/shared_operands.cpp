@@ -19,6 +19,8 @@ namespace ricci::codegen {
 namespace {
 
 constexpr double most_elements = 1 << 27;
+/// Longer bodies stay: each of their subterms would be read as a whole.
+constexpr std::size_t most_nodes = 256;
 
 /// The indices of a linear form and their coefficients, the first one positive.
 using Direction = std::vector<std::pair<std::uint32_t, std::int64_t>>;
@@ -128,6 +130,7 @@ class SharedOperands {
         std::vector<BoundEquation> equations = std::move(program_.equations);
         program_.equations.clear();
         for (BoundEquation& equation : equations) {
+            done_.clear();
             if (is_candidate(equation)) equation.value = shared(equation, equation.value);
             program_.equations.push_back(std::move(equation));
         }
@@ -145,11 +148,18 @@ class SharedOperands {
     /// A condition may keep accesses in bounds, which would not hold for the array.
     [[nodiscard]] bool is_candidate(const BoundEquation& equation) const {
         return equation.reduction && !equation.reduction->condition &&
-               points(equation.indices) * points(equation.reduction->indices) >= limits_.points;
+               points(equation.indices) * points(equation.reduction->indices) >= limits_.points &&
+               postorder({equation.value}).size() <= most_nodes;
     }
 
     /// The term with the largest subterms that are worth it read from arrays.
     Expr shared(const BoundEquation& equation, Expr e) {
+        if (const auto found = done_.find(e); found != done_.end()) return found->second;
+        const Expr result = shared_anew(equation, e);
+        done_.emplace(e, result);
+        return result;
+    }
+    Expr shared_anew(const BoundEquation& equation, Expr e) {
         if (e->dtype == DType::f32 || e->dtype == DType::f64) {
             const std::optional<Operand> operand = Reader(e).operand();
             if (operand && pays(equation, *operand)) return array_of(*operand);
@@ -230,6 +240,7 @@ class SharedOperands {
     BoundProgram& program_;
     EquationMaker make_;
     const SharedOperandLimits& limits_;
+    ExprMap<Expr> done_;  ///< of the equation at hand
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "codegen/cpu/half.h"
 #include "codegen/cpu/nest_emitter.h"
 #include "codegen/cpu/operations.h"
+#include "codegen/lane_steps.h"
 
 namespace ricci::codegen::cpu {
 
@@ -144,9 +145,8 @@ llvm::Value* NestEmitter::load_lanes(BufferId buffer, const Access& access) {
 /// Whether lanes are so near to each other that whole vectors of memory are faster than a gather or
 /// scatter, which takes a cycle or two for each lane.
 bool NestEmitter::has_short_steps(BufferId buffer, const Access& access) const {
-    constexpr std::int64_t longest = 4;
     const std::size_t bytes = size_bytes(nest_.at(buffer).dtype);
-    return !access.varying && access.lane > 1 && access.lane <= longest && lanes_ > 1 &&
+    return !access.varying && access.lane > 1 && access.lane <= longest_short_step && lanes_ > 1 &&
            !is_local(buffer) && (bytes == 4 || bytes == 8) &&
            lanes_ * bytes <= std::size_t(target_.vector_bytes);
 }
@@ -257,8 +257,7 @@ void NestEmitter::mark(const Store& store, const Access& access, llvm::StoreInst
 void NestEmitter::store_lanes(const Store& store, const Access& access, Wide value) {
     Wide lanes = to_memory(store.buffer, value);
     const llvm::Align element_align(size_bytes(nest_.at(store.buffer).dtype));
-    // Masked stores are an instruction of AVX-512.
-    if (target_.vector_bytes >= 64 && has_short_steps(store.buffer, access))
+    if (has_masked_stores(target_) && has_short_steps(store.buffer, access))
         return store_with_steps(store, access, lanes);
     if (access.varying || (access.lane != 1 && access.lane != -1)) {
         ir_.CreateMaskedScatter(lanes.value(), lane_pointers(store.buffer, access), element_align,

@@ -60,6 +60,19 @@ TEST_CASE("operands stay where they are") {
         stays("Y[o,y] := X[clamp(y+r)]*W[o,r] where y in 0:30", line, {.points = 0, .users = 4}));
 }
 
+TEST_CASE("a body that doubles, or is long, takes no longer for it") {
+    const auto has_array = [](const std::string& first, int count) {
+        std::string locals = "u1 = " + first;
+        for (int n = 2; n < count; ++n) locals += format(", u{0} = u{1}*(u{1} + {0})", n, n - 1);
+        const std::string text =
+            format("Y[o,y] := sum[r](u{}*W[o,r]) where y in 0:28, {}", count - 1, locals);
+        return shared(text, line).find("shared") != std::string::npos;
+    };
+    CHECK(has_array("X[pad(y+r-1)]", 40));
+    CHECK_FALSE(has_array("X[y+r]", 40));
+    CHECK_FALSE(has_array("X[pad(y+r-1)]", 200));
+}
+
 TEST_CASE("padded convolutions and their gradients run on shared operands") {
     const Signature given = {
         {"X", array({4, 8, 20, 22})}, {"W", array({16, 8, 3, 3})}, {"dY", array({4, 16, 20, 22})}};
