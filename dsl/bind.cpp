@@ -533,8 +533,9 @@ std::vector<const ArgumentSpec*> match_arguments(const Program& program,
             fail(program, ErrorKind::name, format("the argument `{}` is missing", tensor.name),
                  tensor.role == Role::scalar
                      ? format("give a number for `{}`", tensor.name)
-                     : format("give an array with {} for `{}`",
-                              plural(tensor.shape.size(), "dimension"), tensor.name),
+                     : format("give an array with {} for `{}`{}",
+                              plural(tensor.shape.size(), "dimension"), tensor.name,
+                              program.updates(id) ? ", or make a new one with `:=`" : ""),
                  program.place(id));
         check_rank(program, id, found->second);
         arguments[position(id)] = &found->second;

@@ -344,8 +344,8 @@ class Inference {
              .indices = {},
              .condition = Expr(),
              .otherwise = {.kind = ErrorKind::range,
-                           .message = "a range was solved with the factor {a}, which has to be "
-                                      "positive",
+                           .message = "an index gets its range from this subscript, whose factor "
+                                      "or divisor is {a}: it has to be positive",
                            .source = program_.source,
                            .labels = {{span, ""}},
                            .hint = "give the ranges of this subscript's indices with `where`"}});

@@ -1,6 +1,8 @@
 // dsl/program.cpp – tables of a program, and text to program
 #include "dsl/program.h"
 
+#include <algorithm>
+
 #include "dsl/check.h"
 #include "dsl/parser.h"
 #include "dsl/ranks.h"
@@ -27,6 +29,11 @@ std::vector<Label> Program::place(TensorId id) const {
     const Span span = at(id).span;
     if (!source || span.end <= span.begin) return {};
     return {{span, ""}};
+}
+
+bool Program::updates(TensorId argument) const {
+    return std::ranges::any_of(
+        equations, [&](const Equation& equation) { return equation.previous == argument; });
 }
 
 std::optional<TensorId> Program::output(std::string_view name) const {

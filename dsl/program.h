@@ -120,6 +120,8 @@ struct Program {
     [[nodiscard]] std::optional<TensorId> argument(std::string_view name) const;
     /// The output of that name, or nothing.
     [[nodiscard]] std::optional<TensorId> output(std::string_view name) const;
+    /// Whether the program changes the argument in place.
+    [[nodiscard]] bool updates(TensorId argument) const;
     /// Where the program names the argument first; nothing for what it does not name.
     [[nodiscard]] std::vector<Label> place(TensorId id) const;
     /// The last target: what a call returns unless outputs are asked for by name.

@@ -114,6 +114,21 @@ Expr double_pairs(const Site& site) {
     return {};
 }
 
+/// c ? a : 0 and c ? b : 0 are added where c holds.
+Expr merge_choices(const Site& site) {
+    const std::vector<Expr>* first = nullptr;
+    std::vector<Expr> terms;
+    for (const Expr e : site.apply.args) {
+        if (!is_apply(e, Op::select)) return {};
+        const auto& args = std::get<Apply>(e->term).args;
+        if (first == nullptr) first = &args;
+        if (args[0] != first->front() || args[2] != first->back()) return {};
+        terms.push_back(args[1]);
+    }
+    if (!is_literal(first->back(), 0)) return {};
+    return site.make(Op::select, {first->front(), site.make(Op::add, terms), first->back()});
+}
+
 /// (-a)*b = -(a*b), and so for negative literals.
 Expr pull_signs_of_product(const Site& site) {
     bool negative = false;
@@ -289,6 +304,7 @@ constexpr Rule rules[] = {
     {Op::add,         collect_integers},           // i + 1 - 1       ->  i
     {Op::add,         drop_zero_terms},            // x + 0           ->  x           (derivative)
     {Op::add,         double_pairs},               // x + x           ->  2*x
+    {Op::add,         merge_choices},              // c?a:0 + c?b:0   ->  c ? a + b : 0
     {Op::neg,         collect_integers},           // -(i - 1)        ->  1 - i
     {Op::neg,         negate_zero},                // -0              ->  0           (derivative)
     {Op::mul,         collect_integers},           // 2*(i + 1)       ->  2*i + 2

@@ -8,6 +8,7 @@
 #include "dsl/simplify.h"
 #include "dsl/subscript.h"
 #include "dsl/walk.h"
+#include "grad/centred_sum.h"
 #include "grad/pieces.h"
 #include "grad/versions.h"
 
@@ -135,11 +136,15 @@ Gathered Derivation::where_not_written(const Equation& equation, TensorId d) {
 void Derivation::add_parts(std::vector<Part>& parts, const Relation& relation) {
     for (const Relation& piece : without_modifiers(program_, extents_, relation)) {
         Inversion how;
-        parts.push_back(as_part(
-            gather(program_, names_, extents_, piece, account_ != nullptr ? &how : nullptr)));
-        if (account_ == nullptr) continue;
-        for (std::string& line : describe(program_, piece, how))
-            account_->lines.push_back(std::move(line));
+        Gathered gathered =
+            gather(program_, names_, extents_, piece, account_ != nullptr ? &how : nullptr);
+        const bool is_zero = is_centred_sum(program_, gathered.value);
+        if (account_ != nullptr) {
+            for (std::string& line : describe(program_, piece, how))
+                account_->lines.push_back(std::move(line));
+            if (is_zero) account_->lines.emplace_back("  0: differences to their own mean");
+        }
+        if (!is_zero) parts.push_back(as_part(std::move(gathered)));
     }
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "dsl/walk.h"
+#include "grad/common_factors.h"
 #include "grad/derivation.h"
 #include "grad/neutral_shifts.h"
 #include "grad/pullback.h"
@@ -42,7 +43,8 @@ class Reverse : Derivation {
         for (const TensorId argument : wanted)
             gradients.push_back(define_gradient(argument, options));
         program_.outputs = std::move(gradients);
-        return {.program = std::move(program_), .cotangents = std::move(cotangents_)};
+        return {.program = with_common_factors(std::move(program_)),
+                .cotangents = std::move(cotangents_)};
     }
 
   private:
@@ -106,7 +108,9 @@ void Reverse::give_cotangent(TensorId output) {
 // --- equations ---------------------------------------------------
 
 void Reverse::pull_back_through(const Equation& equation) {
-    if (!is_active(equation.target) || !contributions_.contains(equation.target)) return;
+    const auto given = contributions_.find(equation.target);
+    const bool has_cotangent = given != contributions_.end() && !given->second.empty();
+    if (!is_active(equation.target) || !has_cotangent) return;
     const TensorId d = cotangent_of(equation.target);
     const bool combines = equation.op != Assign::add && equation.op != Assign::set;
     if (equation.previous && combines) {

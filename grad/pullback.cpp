@@ -56,8 +56,13 @@ std::vector<ReadCotangent> pull_back(const Program& program, const Differentiate
         const Expr y = *node == what.term && what.saved ? what.saved : *node;
         for (std::size_t n = 0; n < apply->args.size(); ++n) {
             if (!nodes.contain(apply->args[n])) continue;
-            Cotangent share = pull_back(
-                context, {.apply = *apply, .y = y, .d = d, .is_complex = what.is_complex}, n);
+            Cotangent share = pull_back(context,
+                                        {.apply = *apply,
+                                         .y = y,
+                                         .d = d,
+                                         .is_complex = what.is_complex,
+                                         .is_norm = is_norm(program, *apply)},
+                                        n);
             if (quotient != nullptr && *node == quotient->args[0] && share.value) {
                 share.value = with_saved_quotient(context, share.value, *quotient, what.saved);
             }

@@ -78,8 +78,13 @@ class Push {
 
     Tangent through(Expr node, const Apply& apply, std::size_t operand, const Tangent& d) {
         const Expr y = node == what_.term && what_.saved ? what_.saved : node;
-        return grad::push_forward(
-            context_, {.apply = apply, .y = y, .d = d, .is_complex = what_.is_complex}, operand);
+        return grad::push_forward(context_,
+                                  {.apply = apply,
+                                   .y = y,
+                                   .d = d,
+                                   .is_complex = what_.is_complex,
+                                   .is_norm = is_norm(program_, apply)},
+                                  operand);
     }
 
     /// What changes with an operand whose tangent is unknown.

@@ -1,10 +1,11 @@
 // grad/rules.cpp – derivatives of the operations, one row each
 //
 // Conventions where a function has no derivative (docs/language.md, gradients): relu'(0) = 0,
-// abs'(0) = 0, clamp' = 1 on the closed interval, half each where the operands of a binary max or
-// min are equal, d(x^y)/dy = 0 at x = 0.
+// abs'(0) = 0, norm'(0) = 0, clamp' = 1 on the closed interval, half each where the operands of a
+// binary max or min are equal, d(x^y)/dy = 0 at x = 0.
 #include "grad/rules.h"
 
+#include <algorithm>
 #include <complex>
 #include <numbers>
 #include <span>
@@ -64,6 +65,11 @@ P pull_product(S s) {
 P pull_quotient(S s) {
     if (s.operand == 0) return s.d() / s.arg(1);
     return -(s.d() * s.y() / s.arg(1));
+}
+
+P pull_root(S s) {
+    const Formula d = 0.5 * s.d() / s.y();
+    return s.step.is_norm ? P(s.y() != 0, d) : P(d);
 }
 
 P pull_power(S s) {
@@ -248,7 +254,7 @@ constexpr Rule table[] = {
     {Op::log1p,       smooth,   [](S s) -> P { return s.d() / (s.x() + 1); }},
     {Op::log2,        smooth,   [](S s) -> P { return s.d() / (std::numbers::ln2 * s.x()); }},
     {Op::log10,       smooth,   [](S s) -> P { return s.d() / (std::numbers::ln10 * s.x()); }},
-    {Op::sqrt,        smooth,   [](S s) -> P { return 0.5 * s.d() / s.y(); }},
+    {Op::sqrt,        smooth,   pull_root},
     {Op::rsqrt,       smooth,   [](S s) -> P { return -0.5 * s.d() * s.y() / s.x(); }},
     {Op::cbrt,        smooth,   [](S s) -> P { return s.d() / (3 * square(s.y())); }},
     {Op::sin,         smooth,   [](S s) -> P { return s.d() * s.x().apply(Op::cos); }},
@@ -352,6 +358,17 @@ Dependence dependence(Op op) noexcept {
     if (const ScalarFunction* function = registered(op))
         return function->derivatives.empty() ? unknown : smooth;
     return table[std::size_t(op)].dependence;
+}
+
+bool is_norm(const Program& program, const Apply& apply) {
+    if (apply.op != Op::sqrt) return false;
+    const auto* access = std::get_if<Access>(&apply.args.front()->term);
+    if (access == nullptr) return false;
+    return std::ranges::any_of(program.equations, [&](const Equation& equation) {
+        const auto* reduce = std::get_if<Reduce>(&equation.value->term);
+        return equation.target == access->tensor && equation.op == Assign::define && reduce &&
+               reduce->reducer == Reducer::sum && is_apply(reduce->body, Op::abs2);
+    });
 }
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "dsl/expr.h"
+#include "dsl/program.h"
 
 namespace ricci::grad {
 
@@ -42,7 +42,12 @@ struct Step {
     /// Values may be complex, a cotangent `d` is then its conjugate: through functions with a
     /// complex derivative it goes by the same rules as a real one.
     bool is_complex = false;
+    bool is_norm = false;  ///< see below
 };
+/// Whether the operation is the root of a sum of squared magnitudes, as the reducer `norm` is.
+/// Where that is 0 a norm has no derivative; it is taken to be 0, the smallest of its subgradients.
+[[nodiscard]] bool is_norm(const Program& program, const Apply& apply);
+
 /// The cotangent of one operand of a smooth operation; its value is empty where the operation does
 /// not depend on that operand.
 [[nodiscard]] Cotangent pull_back(Context& context, const Step& step, std::size_t operand);

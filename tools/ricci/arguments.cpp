@@ -33,9 +33,7 @@ std::string read_file(const std::string& path) {
 /// Whether the program changes that argument in place.
 bool is_updated(const Program& program, const std::string& name) {
     const auto argument = program.argument(name);
-    return argument && std::ranges::any_of(program.equations, [&](const Equation& equation) {
-               return equation.previous == argument;
-           });
+    return argument && program.updates(*argument);
 }
 
 }  // namespace

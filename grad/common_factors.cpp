@@ -1,0 +1,339 @@
+// grad/common_factors.cpp – what the terms of a derivative have in common, taken out of their sums
+#include "grad/common_factors.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "dsl/simplify.h"
+#include "dsl/walk.h"
+#include "grad/product.h"
+
+namespace ricci::grad {
+
+namespace {
+
+bool depends_on_any(Expr e, const std::vector<IndexId>& indices) {
+    return std::ranges::any_of(free_indices(e), [&](IndexId index) {
+        return std::ranges::find(indices, index) != indices.end();
+    });
+}
+
+/// An array that holds the quotient of two terms in its own indices.
+struct Quotient {
+    std::size_t equation;
+    Expr above;
+    Expr below;
+};
+
+class Factoring {
+  public:
+    explicit Factoring(Program program)
+        : program_(std::move(program)), context_(*program_.context) {
+        count_reads();
+        for (std::size_t n = 0; n < program_.equations.size(); ++n) find_definition(n);
+    }
+
+    Program run() {
+        for (std::size_t n = 0; n < program_.equations.size(); ++n) {
+            here_ = n;
+            Equation& equation = program_.equations[n];
+            const Expr value = rewrite(context_, equation.value, [&](Expr e) {
+                if (is_apply(e, Op::add)) return factored_sum(e);
+                return is_apply(e, Op::mul) || is_apply(e, Op::div) ? with_quotients(e) : e;
+            });
+            if (value == equation.value) continue;
+            equation.value = value;
+            changed_.insert(equation.target);
+        }
+        return std::move(program_);
+    }
+
+  private:
+    // --- what is known of the arrays ---------------------------------------------------
+
+    /// How often each tensor is read as the program would be written, at most twice.
+    void count_reads() {
+        for (const Equation& equation : program_.equations) {
+            std::vector<Expr> roots = equation.at;
+            roots.push_back(equation.value);
+            std::unordered_map<std::uint32_t, int> times;
+            for (const Expr root : roots) ++times[root->id];
+            const std::vector<Expr> nodes = postorder(roots);
+            for (auto e = nodes.rbegin(); e != nodes.rend(); ++e) {
+                const int now = times[(*e)->id];
+                for (const Expr operand : operands(*e))
+                    times[operand->id] = std::min(2, times[operand->id] + now);
+                if (const auto* access = std::get_if<Access>(&(*e)->term))
+                    reads_[access->tensor] += now;
+            }
+            if (equation.previous) reads_[*equation.previous] += 2;
+        }
+        for (const TensorId output : program_.outputs) reads_[output] += 2;
+    }
+
+    void find_definition(std::size_t n) {
+        const Equation& equation = program_.equations[n];
+        if (!is_made_at_its_indices(equation)) return;
+        definitions_[equation.target] = n;
+        const bool is_quotient =
+            is_apply(equation.value, Op::div) && !program_.at(equation.target).dtype_of;
+        if (!is_quotient) return;
+        const auto& args = std::get<Apply>(equation.value->term).args;
+        if (free_indices(args[0]).size() == equation.indices.size())
+            quotients_.push_back({.equation = n, .above = args[0], .below = args[1]});
+    }
+
+    /// `t[i,j] := value`, over all of t.
+    bool is_made_at_its_indices(const Equation& equation) const {
+        if (equation.op != Assign::define || equation.previous) return false;
+        if (equation.at.size() != equation.indices.size()) return false;
+        const std::vector<Expr>& shape = program_.at(equation.target).shape;
+        for (std::size_t d = 0; d < equation.at.size(); ++d) {
+            const Index& index = program_.at(equation.indices[d]);
+            if (equation.at[d] != context_.index(equation.indices[d])) return false;
+            if (!is_literal(index.lower, 0) || index.upper != shape[d]) return false;
+        }
+        return true;
+    }
+
+    /// The equation that a read of a temporary stands for where nothing else reads it.
+    std::optional<std::size_t> only_read(Expr e) const {
+        const auto* access = std::get_if<Access>(&e->term);
+        if (access == nullptr || program_.at(access->tensor).role != Role::temporary) return {};
+        const auto count = reads_.find(access->tensor);
+        const auto made = definitions_.find(access->tensor);
+        if (made == definitions_.end() || count == reads_.end() || count->second != 1) return {};
+        return made->second;
+    }
+
+    using Renaming = std::unordered_map<std::uint32_t, Expr>;
+
+    /// From the indices of the equation to what stands in the read.
+    Renaming renaming(const Equation& equation, Expr read) const {
+        Renaming result;
+        const auto& at = std::get<Access>(read->term).at;
+        for (std::size_t d = 0; d < at.size(); ++d)
+            result.emplace(std::uint32_t(equation.indices[d]), at[d]);
+        return result;
+    }
+
+    // --- quotients that an array holds -------------------------------------------------
+
+    /// The read of the array in place of `above`, where it is its quotient by one of the divisors.
+    std::optional<Expr> held_quotient(const Quotient& held, Expr above, Factors& below) {
+        const Equation& equation = program_.equations[held.equation];
+        const std::vector<IndexId> own = free_indices(held.above);
+        const std::vector<IndexId> here = free_indices(above);
+        if (own.size() != here.size()) return {};
+        Renaming to;
+        for (std::size_t n = 0; n < own.size(); ++n) {
+            if (program_.at(own[n]).upper != program_.at(here[n]).upper ||
+                program_.at(own[n]).lower != program_.at(here[n]).lower)
+                return {};
+            to.emplace(std::uint32_t(own[n]), context_.index(here[n]));
+        }
+        if (substitute_indices(context_, held.above, to) != above) return {};
+        if (!take(below, substitute_indices(context_, held.below, to))) return {};
+        std::vector<Expr> at;
+        for (const IndexId index : equation.indices) at.push_back(to.at(std::uint32_t(index)));
+        return context_.access(equation.target, std::move(at));
+    }
+
+    bool read_held_quotients(Product& of) {
+        bool changed = false;
+        for (Expr& factor : of.above) {
+            for (const Quotient& held : quotients_) {
+                if (of.below.empty()) return changed;
+                if (held.equation >= here_) break;
+                if (const auto read = held_quotient(held, factor, of.below)) {
+                    factor = *read;
+                    changed = true;
+                    break;
+                }
+            }
+        }
+        return changed;
+    }
+
+    /// A product that has a factor which this pass changed, with that factor's divisors.
+    Expr with_quotients(Expr e) {
+        Product whole = product_of(e);
+        bool has_changed = false;
+        Factors above;
+        for (const Expr factor : whole.above) {
+            const auto made = only_read(factor);
+            const bool is_pointwise =
+                made && changed_.contains(program_.equations[*made].target) && !lies_in_reduction();
+            if (!is_pointwise) {
+                above.push_back(factor);
+                continue;
+            }
+            const Equation& equation = program_.equations[*made];
+            const Product inner = product_of(
+                substitute_indices(context_, equation.value, renaming(equation, factor)));
+            whole.is_negative ^= inner.is_negative;
+            above.insert(above.end(), inner.above.begin(), inner.above.end());
+            whole.below.insert(whole.below.end(), inner.below.begin(), inner.below.end());
+            has_changed = true;
+        }
+        has_changed |=
+            std::ranges::any_of(above, [&](Expr factor) { return sums_.contains(factor->id); });
+        if (!has_changed) return e;
+        whole.above = std::move(above);
+        return read_held_quotients(whole) ? to_expr(context_, whole) : e;
+    }
+
+    /// Whether what stands in this equation may be computed at more points than its indices have.
+    bool lies_in_reduction() const {
+        return std::holds_alternative<Reduce>(program_.equations[here_].value->term);
+    }
+
+    // --- sums --------------------------------------------------------------------------
+
+    Expr factored_sum(Expr e) {
+        const auto& args = std::get<Apply>(e->term).args;
+        std::vector<Product> terms;
+        for (const Expr arg : args) terms.push_back(product_of(arg));
+        bool changed = false;
+        for (std::size_t n = 0; n < terms.size(); ++n) {
+            const Factors factors = terms[n].above;
+            for (const Expr factor : factors) {
+                const auto made = only_read(factor);
+                if (!made) continue;
+                Leaving leaving{.term = terms[n], .left = divisors_beside(terms, n), .all = {}};
+                leaving.all = leaving.left;
+                changed |= take_out(*made, renaming(program_.equations[*made], factor), leaving);
+            }
+        }
+        if (!changed) return e;
+        Product whole = common_factors(terms);
+        if (whole.above.empty() && whole.below.empty()) {
+            for (Product& term : terms) read_held_quotients(term);
+            whole = common_factors(terms);
+        }
+        std::vector<Expr> rest;
+        for (Product& term : terms) {
+            for (const Expr factor : whole.below) take(term.below, factor);
+            for (const Expr factor : whole.above) take(term.above, factor);
+            fold_literals(context_, term);
+            rest.push_back(to_expr(context_, term));
+        }
+        const Expr sum = context_.apply(Op::add, std::move(rest));
+        whole.above.insert(whole.above.begin(), sum);
+        const Expr result = to_expr(context_, whole);
+        sums_.insert(result->id);
+        sums_.insert(sum->id);
+        return result;
+    }
+
+    /// What the other terms divide by, wherever the sum is computed; reads of quotients included.
+    Factors divisors_beside(const std::vector<Product>& terms, std::size_t which) {
+        Factors divisors;
+        for (std::size_t n = 0; n < terms.size(); ++n) {
+            if (n == which) continue;
+            divisors.insert(divisors.end(), terms[n].below.begin(), terms[n].below.end());
+            for (const Expr factor : terms[n].above) {
+                const auto* access = std::get_if<Access>(&factor->term);
+                if (access == nullptr) continue;
+                for (const Quotient& held : quotients_) {
+                    const Equation& equation = program_.equations[held.equation];
+                    if (equation.target != access->tensor) continue;
+                    divisors.push_back(
+                        substitute_indices(context_, held.below, renaming(equation, factor)));
+                }
+            }
+        }
+        return divisors;
+    }
+
+    /// What may leave the sums over rows that are factors of a term.
+    struct Leaving {
+        Product& term;
+        Factors left;  ///< divisors that other terms have as well, as often as they have them
+        Factors all;   ///< every such divisor
+    };
+
+    /// Divides the term instead of what the equation sums up, or what is in a product there. `here`
+    /// are the places of its indices in the term.
+    bool take_out(std::size_t made, const Renaming& here, Leaving& leaving) {
+        Equation& row = program_.equations[made];
+        const auto* reduce = std::get_if<Reduce>(&row.value->term);
+        if (reduce != nullptr && reduce->reducer != Reducer::sum) return false;
+        const Expr before = reduce != nullptr ? reduce->body : row.value;
+        Expr value = without_needless_guard(before, here, leaving);
+        for (const Expr divisor : product_of(value).below) {
+            if (reduce != nullptr && depends_on_any(divisor, reduce->indices)) continue;
+            if (leaves(substitute_indices(context_, divisor, here), leaving))
+                value = without(context_, value, divisor, Side::below).value();
+        }
+        bool changed = value != before;
+        if (reduce == nullptr) {
+            for (const Expr factor : product_of(value).above) {
+                const auto inner = only_read(factor);
+                if (!inner) continue;
+                Renaming there = renaming(program_.equations[*inner], factor);
+                for (auto& [_, place] : there) place = substitute_indices(context_, place, here);
+                changed |= take_out(*inner, there, leaving);
+            }
+        }
+        if (!changed) return false;
+        for (const Expr factor : product_of(value).above) {
+            if (!real_literal(factor)) continue;
+            value = without(context_, value, factor, Side::above).value();
+            leaving.term.above.push_back(factor);
+        }
+        value = simplify(program_, value, {.is_derivative = true});
+        if (is_apply(value, Op::neg)) {
+            value = std::get<Apply>(value->term).args.front();
+            leaving.term.is_negative ^= true;
+        }
+        row.value = reduce == nullptr
+                        ? value
+                        : context_.reduce(Reducer::sum, reduce->indices, reduce->condition, value);
+        return true;
+    }
+
+    /// x != 0 ? value : 0, where another term divides by x in any case.
+    Expr without_needless_guard(Expr e, const Renaming& here, const Leaving& leaving) {
+        if (!is_apply(e, Op::select)) return e;
+        const auto& args = std::get<Apply>(e->term).args;
+        if (!is_apply(args[0], Op::ne) || !is_literal(args[2], 0)) return e;
+        const auto& compared = std::get<Apply>(args[0]->term).args;
+        if (!is_literal(compared[1], 0)) return e;
+        const Expr divisor = substitute_indices(context_, compared[0], here);
+        return std::ranges::find(leaving.all, divisor) == leaving.all.end() ? e : args[1];
+    }
+
+    /// Whether a divisor of the sum becomes one of the term: as another term has it too, or since
+    /// an array holds the quotient of a factor of the term by it.
+    bool leaves(Expr divisor, Leaving& leaving) {
+        if (take(leaving.left, divisor)) {
+            leaving.term.below.push_back(divisor);
+            return true;
+        }
+        if (std::ranges::find(leaving.all, divisor) == leaving.all.end()) return false;
+        Product quotient{.above = leaving.term.above, .below = {divisor}};
+        if (!read_held_quotients(quotient)) return false;
+        leaving.term.above = std::move(quotient.above);
+        return true;
+    }
+
+    Program program_;
+    Context& context_;
+    std::size_t here_ = 0;  ///< the equation that is being rewritten
+    std::map<TensorId, int> reads_;
+    std::map<TensorId, std::size_t> definitions_;
+    std::vector<Quotient> quotients_;
+    std::set<TensorId> changed_;    ///< tensors whose equations this pass has changed
+    std::set<std::uint32_t> sums_;  ///< sums that it has changed, by number
+};
+
+}  // namespace
+
+Program with_common_factors(Program program) { return Factoring(std::move(program)).run(); }
+
+}  // namespace ricci::grad

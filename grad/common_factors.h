@@ -1,0 +1,20 @@
+// grad/common_factors.h – what the terms of a derivative have in common, taken out of their sums
+#pragma once
+
+#include "dsl/program.h"
+
+namespace ricci::grad {
+
+/// The program with divisors that the terms of a sum share taken out of it, also where a term is a
+/// sum over a row that divides by them, and quotients that an array of the program holds read from
+/// it:
+///
+///     dX := (dP[i,j]/s[i] - sum[k](dP[i,k]*P[i,k]/s[i])) * E[i,j]    where P[i,j] := E[i,j]/s[i]
+///     dX := (dP[i,j] - sum[k](dP[i,k]*P[i,k])) * P[i,j]
+///
+/// A divisor leaves a sum over a row only where another term divides by it at the very same points:
+/// where it is 0 the result is no number before and after, and where it divides nothing (rows that
+/// are masked or empty) nothing is divided by it afterwards.
+[[nodiscard]] Program with_common_factors(Program program);
+
+}  // namespace ricci::grad

@@ -1,0 +1,124 @@
+// tests/grad/common_factors_test.cpp – derivatives of softmax and norms are the well-known ones
+#include "grad/common_factors.h"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "grad/gradient.h"
+#include "tests/grad/numeric.h"
+
+namespace ricci::tests {
+namespace {
+
+/// The equation of the gradient by the argument, the last one printed.
+std::string gradient_text(const std::string& program, const std::string& argument) {
+    const std::string text = str(grad::gradient(parse_program(program), argument));
+    return text.substr(text.rfind('\n') + 1);
+}
+
+Array numbers(Shape shape, std::uint64_t seed = 5) {
+    return uniform(std::move(shape), -2, 2, seed);
+}
+
+}  // namespace
+
+TEST_CASE("softmax, however it is written") {
+    const std::string known = "dX[i,j] := (dP[i,j] - sum[j2](dP[i,j2]*P[i,j2]))*P[i,j]";
+    for (const std::string text : {
+             "P[i,j] := exp(X[i,j])/sum[k](exp(X[i,k]))",
+             "P[i,j] := exp(X[i,j] - max[k](X[i,k]))/sum[k](exp(X[i,k] - max[l](X[i,l])))",
+             "E[i,j] := exp(X[i,j] - max[k](X[i,k])); P[i,j] := E[i,j]/sum[k](E[i,k])",
+             "m[i] := max[j](X[i,j]); E[i,j] := exp(X[i,j] - m[i]); s[i] := E[i,j];"
+             "P[i,j] := E[i,j]/s[i]",
+         }) {
+        CAPTURE(text);
+        CHECK(gradient_text(text, "X") == known);
+        check_gradients(text, {{"X", numbers({3, 5})}});
+    }
+}
+
+TEST_CASE("the scores of causal attention") {
+    const std::string text =
+        "S[q,k] := k <= q ? X[q,k] : -inf\n"
+        "P[q,k] := exp(S[q,k] - max[l](S[q,l]))/sum[l](exp(S[q,l] - max[m](S[q,m])))";
+    CHECK(gradient_text(text, "X") ==
+          "dX[q,k] := k <= q ? (dP[q,k] - sum[k2](dP[q,k2]*P[q,k2]))*P[q,k] : 0");
+    check_gradients(text, {{"X", numbers({4, 4})}});
+}
+
+TEST_CASE("normalisation by mean and variance") {
+    const std::string text =
+        "m[i] := mean[c](X[i,c]); v[i] := mean[c]((X[i,c]-m[i])^2)\n"
+        "Z[i,c] := (X[i,c] - m[i])/sqrt(v[i] + 1e-5)";
+    CHECK(gradient_text(text, "X") ==
+          "dX[i,c] := (dZ[i,c] - Z[i,c]*sum[c2](dZ[i,c2]*Z[i,c2])/size(X,1)"
+          " - sum[c2](dZ[i,c2])/size(X,1))/sqrt(v[i] + 1e-5)");
+    check_gradients(text, {{"X", numbers({3, 5})}});
+}
+
+TEST_CASE("the sum of differences to a mean is 0, to anything else it is not") {
+    const std::string of_mean = "m[i] := mean[c](X[i,c]); y[i] := sum[c]((X[i,c]-m[i])^2)";
+    CHECK(gradient_text(of_mean, "X") ==
+          "dX[i,c] := 2*(X[i,c] - sum[c2](1.0*X[i,c2])/size(X,1))*dy[i]");
+    for (const std::string text : {
+             "m[i] := mean[c | c > 0](X[i,c]); y[i] := sum[c]((X[i,c]-m[i])^2)",
+             "m[i] := mean[c](X[i,c]); y[i] := sum[c in 0:3]((X[i,c]-m[i])^2)",
+             "m[i] := mean[c](X[i,c]); y[i] := sum[c](g[c]*(X[i,c]-m[i])^2)",
+             "m[i] := mean[c](X[i,c]); y[i] := sum[c]((X[i,c]-2*m[i])^2)",
+             "m[i] := mean[c](X[i,c]); y[i] := sum[c]((X[i,c]+m[i])^2)",
+             "m[i] := mean[c](X[i,c]^2); y[i] := sum[c]((X[i,c]-m[i])^2)",
+             "m[i] := sum[c](X[i,c])/3; y[i] := sum[c]((X[i,c]-m[i])^2)",
+         }) {
+        CAPTURE(text);
+        CHECK(gradient_text(text, "X").find(" + ") != std::string::npos);  // a second term
+        Arrays arrays{{"X", numbers({3, 5})}};
+        if (text.find("g[") != std::string::npos) arrays.emplace("g", numbers({5}, 7));
+        check_gradients(text, arrays);
+    }
+    check_gradients(of_mean, {{"X", numbers({3, 5})}});
+}
+
+TEST_CASE("rows divided by their norm") {
+    const std::string text = "Y[i,j] := X[i,j]/norm[k](X[i,k])";
+    CHECK(gradient_text(text, "X") ==
+          "dX[i,j] := (dY[i,j] - Y[i,j]*sum[j2](dY[i,j2]*Y[i,j2]))/sqrt(t1[i])");
+    check_gradients(text, {{"X", numbers({3, 5})}});
+}
+
+TEST_CASE(
+    "a divisor that only the sum over a row has stays in it: it may be 0 where nothing is summed") {
+    const std::string text = "Y[i,j] := b[i] != 0 ? X[i,j]/b[i] : 0";
+    const Program program = grad::gradient(parse_program(text), "b");
+    const Array b = Array::from({1.5, 0.0, -2.0}, {3});
+    const Arrays result =
+        evaluate(program, {{"X", numbers({3, 4})}, {"b", b}, {"dY", numbers({3, 4}, 6)}});
+    CHECK(result.at("db").at({1}) == 0);
+    CHECK(std::isfinite(result.at("db").at({0})));
+}
+
+TEST_CASE("masked softmax whose rows may be empty has no derivative there") {
+    const std::string text = "P[q,k] := k < n[q] ? exp(X[q,k])/sum[l | l < n[q]](exp(X[q,l])) : 0";
+    const Program program = grad::gradient(parse_program(text), "X");
+    const Array n = Array::from({0.0, 2.0, 4.0}, {3});
+    const Arrays result =
+        evaluate(program, {{"X", numbers({3, 4})}, {"n", n}, {"dP", numbers({3, 4}, 6)}});
+    for (std::int64_t k = 0; k < 4; ++k) CHECK(result.at("dX").at({0, k}) == 0);
+    for (std::int64_t k = 0; k < 4; ++k) CHECK(std::isfinite(result.at("dX").at({1, k})));
+}
+
+TEST_CASE("a norm has the derivative 0 where it is 0, in both modes and in the second order") {
+    const std::string text = "y[i] := norm[k](X[i,k])";
+    const Array x = Array::from({0.0, 0.0, 0.0, 1.0, 2.0, -2.0}, {2, 3});
+    const Program gradient = grad::gradient(parse_program(text), "X");
+    const Arrays first = evaluate(gradient, {{"X", x}, {"dy", numbers({2}, 6)}});
+    for (std::int64_t k = 0; k < 3; ++k) CHECK(first.at("dX").at({0, k}) == 0);
+    CHECK(first.at("dX").at({1, 0}) != 0);
+    const Program second = grad::gradient(gradient, "dy");
+    const Arrays tangent = evaluate(second, {{"X", x}, {"dy", numbers({2}, 6)}, {"ddX", x}});
+    CHECK(tangent.at("ddy").at({0}) == 0);
+    check_gradients(text, {{"X", numbers({2, 3})}});
+}
+
+}  // namespace ricci::tests
