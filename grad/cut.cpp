@@ -102,7 +102,8 @@ Program make_forward(const Joint& joint, const Program& canonical, const Tensors
     return without_unused(std::move(forward));
 }
 
-Program make_backward(const Joint& joint, TensorId gradient, const std::vector<TensorId>& saved) {
+Program make_backward(const Joint& joint, const std::vector<TensorId>& gradients,
+                      const std::vector<TensorId>& saved) {
     Program backward = joint.program;
     const Tensors is_saved(saved.begin(), saved.end());
     std::erase_if(backward.equations,
@@ -115,8 +116,19 @@ Program make_backward(const Joint& joint, TensorId gradient, const std::vector<T
     backward.arguments.insert(
         backward.arguments.end() - static_cast<std::ptrdiff_t>(joint.cotangents.size()),
         saved.begin(), saved.end());
-    backward.outputs = {gradient};
+    backward.outputs = gradients;
     return without_unused(without_point_checks(std::move(backward)));
+}
+
+/// Whether several of the programs compute the same reduction.
+bool share_reductions(const std::vector<Program>& programs) {
+    Tensors reduced;
+    for (const Program& program : programs)
+        for (const Equation& equation : program.equations)
+            if (std::holds_alternative<Reduce>(equation.value->term) &&
+                !reduced.insert(equation.target).second)
+                return true;
+    return false;
 }
 
 /// A forward that writes to its arguments cannot give the values they had.
@@ -135,7 +147,7 @@ void require_lasting_arguments(const Program& canonical) {
     }
 }
 
-/// Each program of the pair, cut again for the ranks at hand.
+/// Each program of the pair, cut again for the ranks at hand; every gradient by itself.
 void serve_any_ranks(Pair& pair, const Program& forward, const std::vector<std::string>& arguments,
                      const Options& options) {
     const auto again = [of = forward.for_ranks, arguments, options](const Ranks& ranks) {
@@ -148,6 +160,7 @@ void serve_any_ranks(Pair& pair, const Program& forward, const std::vector<std::
             return again(with_outputs(ranks, outputs)).backward.at(n);
         };
     }
+    pair.shared.reset();  // other ranks may share nothing
 }
 
 }  // namespace
@@ -167,8 +180,12 @@ Pair cut(const Program& forward, const std::vector<std::string>& arguments,
     for (const TensorId id : saved) pair.saved.push_back(joint.program.at(id).name);
     pair.forward.for_ranks = nullptr;
     for (const TensorId gradient : joint.program.outputs) {
-        pair.backward.push_back(make_backward(joint, gradient, saved));
+        pair.backward.push_back(make_backward(joint, {gradient}, saved));
         pair.backward.back().for_ranks = nullptr;
+    }
+    if (share_reductions(pair.backward)) {
+        pair.shared = make_backward(joint, joint.program.outputs, saved);
+        pair.shared->for_ranks = nullptr;
     }
     if (forward.for_ranks) serve_any_ranks(pair, forward, arguments, options);
     return pair;

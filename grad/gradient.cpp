@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "dsl/canonical.h"
 #include "dsl/walk.h"
 #include "grad/joint.h"
@@ -24,25 +26,46 @@ bool makes_complex(const Program& program) {
 
 namespace {
 
-Program derive(const Program& forward, const std::string& argument, const Options& options,
-               Account* account) {
+Program derive(const Program& forward, const std::vector<std::string>& arguments,
+               const Options& options, Account* account) {
     Program result =
-        without_unused(differentiate(canonicalise(forward), {argument}, options, account).program);
-    serve_any_ranks(
-        result, forward, outputs_of_cotangents(forward, result),
-        [argument, options](const Program& again) { return gradient(again, argument, options); });
+        without_unused(differentiate(canonicalise(forward), arguments, options, account).program);
+    serve_any_ranks(result, forward, outputs_of_cotangents(forward, result),
+                    [arguments, options](const Program& again) {
+                        return gradients(again, arguments, options);
+                    });
     return result;
+}
+
+/// Each argument once, and at least one.
+void require_distinct(const std::vector<std::string>& arguments) {
+    if (arguments.empty())
+        throw Error({.kind = ErrorKind::name,
+                     .message = "no argument is given whose gradient is wanted",
+                     .hint = "name some: `f.grads({\"W\", \"b\"})`"});
+    for (auto name = arguments.begin(); name != arguments.end(); ++name) {
+        if (std::find(arguments.begin(), name, *name) == name) continue;
+        throw Error({.kind = ErrorKind::name,
+                     .message = format("the gradient of `{}` is asked for twice", *name),
+                     .hint = "name each argument once"});
+    }
 }
 
 }  // namespace
 
 Program gradient(const Program& forward, const std::string& argument, const Options& options) {
-    return derive(forward, argument, options, nullptr);
+    return derive(forward, {argument}, options, nullptr);
+}
+
+Program gradients(const Program& forward, const std::vector<std::string>& arguments,
+                  const Options& options) {
+    require_distinct(arguments);
+    return derive(forward, arguments, options, nullptr);
 }
 
 Program gradient(const Program& forward, const std::string& argument, const Options& options,
                  Account& account) {
-    return derive(forward, argument, options, &account);
+    return derive(forward, {argument}, options, &account);
 }
 
 void serve_any_ranks(Program& result, const Program& forward,

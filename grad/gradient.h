@@ -1,6 +1,7 @@
 // grad/gradient.h – adjoint programs: one for each argument, in the language, in gather form
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,13 @@ struct Account;  // grad/account.h
 [[nodiscard]] Program gradient(const Program& forward, const std::string& argument,
                                const Options& options = {});
 
-/// The same, telling how it was derived.
+/// The gradients of several arguments in one program, an output for each in the order asked for,
+/// in which what several of them need is computed once.
+/// Throws: as `gradient`; `name` when an argument is asked for twice, or none is.
+[[nodiscard]] Program gradients(const Program& forward, const std::vector<std::string>& arguments,
+                                const Options& options = {});
+
+/// The same of one argument, telling how it was derived.
 [[nodiscard]] Program gradient(const Program& forward, const std::string& argument,
                                const Options& options, Account& account);
 
@@ -42,6 +49,9 @@ struct Pair {
     Program forward;
     std::vector<std::string> saved;  ///< outputs of `forward` that `backward` reads, by name
     std::vector<Program> backward;   ///< one for each argument asked for, in order
+    /// All of them in one, an output for each, where that computes less: where some of what has to
+    /// be reduced is needed by several.
+    std::optional<Program> shared;
 };
 [[nodiscard]] Pair cut(const Program& forward, const std::vector<std::string>& arguments,
                        const Options& options = {});

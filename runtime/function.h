@@ -71,6 +71,11 @@ class Function {
                                 const std::vector<std::string>& cotangents = {}) const;
     /// The same: `f.grad("x", {.ties = Ties::even})`.
     [[nodiscard]] Function grad(const std::string& argument, const GradientOptions& options) const;
+    /// The gradients with respect to several arguments in one Function, with an output for each
+    /// (`dW`, `db`; call it with the names of those wanted), in which what several need is computed
+    /// once. Made once. Throws: `name gradient`.
+    [[nodiscard]] Function grads(const std::vector<std::string>& arguments,
+                                 const GradientOptions& options = {}) const;
     /// Forward mode: how the outputs move when these arguments do, as a Function of the arguments
     /// it needs (it accepts all of this function's) and the tangents `dW` of those named. It gives
     /// the tangent of the result, `dY`, or of the outputs named. Made once. Throws: `name

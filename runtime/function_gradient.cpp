@@ -26,8 +26,8 @@ Program differentiated(const Program& program, const DerivativeStep& step,
         return grad::jvp(
             program, step.arguments,
             {.outputs = step.outputs, .complex_arguments = complex, .ties = step.ties});
-    return grad::gradient(
-        program, step.arguments.front(),
+    return grad::gradients(
+        program, step.arguments,
         {.cotangents = step.outputs, .complex_arguments = complex, .ties = step.ties});
 }
 
@@ -53,10 +53,10 @@ std::vector<std::string> complex_arguments(const Program& program, const Derivat
     for (const std::string& name : types.complex)
         if (program.argument(name)) complex.push_back(name);
     // A gradient that does not need the argument itself may not be told its type.
-    const bool is_gradient = step.mode == DerivativeStep::Mode::reverse;
-    const bool is_unknown = is_gradient && !contains(types.given, step.arguments.front());
-    if (is_unknown && (!complex.empty() || !grad::makes_complex(program)))
-        complex.push_back(step.arguments.front());
+    if (step.mode == DerivativeStep::Mode::forward) return complex;
+    if (complex.empty() && grad::makes_complex(program)) return complex;
+    for (const std::string& argument : step.arguments)
+        if (!contains(types.given, argument)) complex.push_back(argument);
     return complex;
 }
 
@@ -99,17 +99,23 @@ Function Function::grad(const std::string& argument,
 }
 
 Function Function::grad(const std::string& argument, const GradientOptions& options) const {
+    return grads({argument}, options);
+}
+
+Function Function::grads(const std::vector<std::string>& arguments,
+                         const GradientOptions& options) const {
     State& state = require_state();
-    const std::size_t position = state.position_of(argument);
+    std::vector<std::size_t> positions;
+    for (const std::string& argument : arguments) positions.push_back(state.position_of(argument));
     const std::lock_guard lock(state.derived_mutex);
-    const auto key = std::tuple(argument, options.cotangents, options.ties);
+    const auto key = std::tuple(arguments, options.cotangents, options.ties);
     if (const auto known = state.gradients.find(key); known != state.gradients.end())
         return known->second;
     Function gradient = state.derivative({.mode = DerivativeStep::Mode::reverse,
-                                          .arguments = {argument},
+                                          .arguments = arguments,
                                           .outputs = options.cotangents,
                                           .ties = options.ties},
-                                         derivative_name(state.name, {position}));
+                                         derivative_name(state.name, positions));
     state.gradients.emplace(key, gradient);
     return gradient;
 }
@@ -250,14 +256,21 @@ std::shared_ptr<const TapePair> Function::State::pair(const std::vector<std::siz
     result->outputs.push_back(result_name());
     for (const std::string& saved : cut.saved)
         if (saved != result_name()) result->outputs.push_back(saved);
+    const auto for_tape = [&](Program backward, std::string backward_name) {
+        Function made = derive(std::move(backward), std::move(backward_name), cut.saved);
+        made.state()->is_on_tape = true;
+        return made;
+    };
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         const std::string gradient = derivative_name(name, {wanted[i]});
         if (is_dumped(Stage::gradient))
             dump(Stage::gradient, gradient, ricci::str(cut.backward[i]));
-        Function backward = derive(std::move(cut.backward[i]), gradient, cut.saved);
-        backward.state()->is_on_tape = true;
-        result->backward.emplace(wanted[i], std::move(backward));
+        const Program& backward = cut.backward[i];
+        result->gradients.emplace(wanted[i], backward.at(backward.result()).name);
+        result->backward.emplace(wanted[i], for_tape(std::move(cut.backward[i]), gradient));
     }
+    if (cut.shared)
+        result->shared = for_tape(std::move(*cut.shared), derivative_name(name, wanted));
     result->forward = derive(std::move(cut.forward), name, {});
     pairs.emplace(wanted, result);
     return result;

@@ -49,14 +49,16 @@ struct TapePair {
     std::vector<std::string> outputs;  ///< of `forward`: the result, then what `backward` reads
     /// By position of the argument; the rest have a gradient written by hand or none.
     std::map<std::size_t, Function> backward;
+    std::map<std::size_t, std::string> gradients;  ///< their results, which are outputs of `shared`
+    Function shared;  ///< all of them in one, where that computes less; empty: each by itself
 };
 
 /// One derivative of a program.
 struct DerivativeStep {
     enum class Mode : std::uint8_t { reverse, forward };
     Mode mode = Mode::reverse;
-    std::vector<std::string> arguments;  ///< reverse: the one
-    std::vector<std::string> outputs;    ///< those with cotangents, or whose tangents are wanted
+    std::vector<std::string> arguments;
+    std::vector<std::string> outputs;  ///< those with cotangents, or whose tangents are wanted
     Ties ties = Ties::first;
 };
 
@@ -116,9 +118,10 @@ struct Function::State {
 
     mutable std::mutex derived_mutex;
     /// By arguments, outputs and ties.
-    std::map<std::tuple<std::string, std::vector<std::string>, Ties>, Function> gradients;
-    std::map<std::tuple<std::vector<std::string>, std::vector<std::string>, Ties>, Function>
-        tangents;
+    using Derivatives =
+        std::map<std::tuple<std::vector<std::string>, std::vector<std::string>, Ties>, Function>;
+    Derivatives gradients;
+    Derivatives tangents;
     Ties ties = Ties::first;  ///< on the tape
     /// By the names of the arguments given and of the complex ones; nothing where this one will do.
     std::map<std::pair<std::vector<std::string>, std::vector<std::string>>, std::optional<Function>>

@@ -37,13 +37,34 @@ class Call final : public runtime::TapeStep {
     [[nodiscard]] std::vector<Array> pull_back(const Array& value, const Array& cotangent,
                                                const std::vector<bool>& wanted) const override {
         std::vector<Array> gradients(forward_.size());
+        const std::vector<std::size_t> together = shared_positions(wanted);
+        if (!together.empty()) {
+            std::vector<std::string> names;
+            for (const std::size_t i : together) names.push_back(pair_->gradients.at(i));
+            std::vector<Array> found =
+                pair_->shared.call(inputs_of(pair_->shared, value, cotangent), names);
+            for (std::size_t n = 0; n < together.size(); ++n)
+                gradients[together[n]] = std::move(found[n]);
+        }
         for (std::size_t i = 0; i < forward_.size(); ++i)
-            if (wanted[i]) gradients[i] = gradient(i, value, cotangent);
+            if (wanted[i] && gradients[i].is_empty_handle())
+                gradients[i] = gradient(i, value, cotangent);
         return gradients;
     }
 
   private:
     [[nodiscard]] const Function::State& state() const { return *function_.state(); }
+
+    /// The arguments whose generated gradients are computed together: none or at least two.
+    [[nodiscard]] std::vector<std::size_t> shared_positions(const std::vector<bool>& wanted) const {
+        std::vector<std::size_t> positions;
+        if (!pair_ || !pair_->shared) return positions;
+        for (const auto& [position, name] : pair_->gradients)
+            if (wanted[position] && !function_.registered_gradient(forward_[position].first))
+                positions.push_back(position);
+        if (positions.size() < 2) positions.clear();
+        return positions;
+    }
 
     [[nodiscard]] Array gradient(std::size_t position, const Array& value,
                                  const Array& cotangent) const {
@@ -65,13 +86,14 @@ class Call final : public runtime::TapeStep {
                               "forward run",
                               state().name, name));
         }
-        return generated(pair_->backward.at(position), value, cotangent);
+        const Function& generated = pair_->backward.at(position);
+        return generated(inputs_of(generated, value, cotangent));
     }
 
-    /// Arguments by name for a generated gradient: the forward's, what was saved, and the
+    /// Arguments by name for generated gradients: the forward's, what was saved, and the
     /// cotangent, which is the one name left over.
-    [[nodiscard]] Array generated(const Function& gradient, const Array& value,
-                                  const Array& cotangent) const {
+    [[nodiscard]] Arguments inputs_of(const Function& gradient, const Array& value,
+                                      const Array& cotangent) const {
         Arguments arguments;
         const auto& outputs = pair_->outputs;
         for (const std::string& name : gradient.state()->argument_names) {
@@ -87,7 +109,7 @@ class Call final : public runtime::TapeStep {
             else
                 arguments.emplace_back(name, cotangent);
         }
-        return gradient(arguments);
+        return arguments;
     }
 
     Function function_;

@@ -78,13 +78,15 @@ void compile_for(Device device, const codegen::Plan& plan, const Target& target)
         (void)codegen::cpu::Module(codegen::cpu::compile(plan.nests, target));
 }
 
-CompileTimes measure_compile(const Program& program, const Signature& signature, Device device) {
+CompileTimes measure_compile(const Program& program, const Signature& signature,
+                             const std::vector<std::string>& outputs, Device device) {
     const Target target =
         device == Device::cuda ? cuda::Gpu::current()->target() : codegen::cpu::host_target();
     std::vector<CompileTimes> samples;
     for (int i = 0; i < 3; ++i) {
         const auto begin = Clock::now();
-        const BoundProgram bound = in_real_numbers(ricci::bind(canonicalise(program), signature));
+        const BoundProgram bound =
+            in_real_numbers(ricci::bind(canonicalise(program), signature, outputs));
         const codegen::Plan plan = codegen::plan(bound, target);
         CompileTimes times{.plan = seconds_since(begin)};
         const auto middle = Clock::now();
@@ -105,20 +107,24 @@ std::string time_text(double seconds) {
 /// One row: a function, its times, its rates, its shares of the machine's limits.
 class Row {
   public:
-    Row(std::string name, const Function& function, const Arguments& arguments)
+    Row(std::string name, const Function& function, const Arguments& arguments,
+        std::vector<std::string> outputs = {})
         : name_(std::move(name)) {
+        if (outputs.empty()) outputs = {function.program().at(function.program().result()).name};
         Signature signature;
         for (const auto& [argument, array] : arguments)
             if (function.program().argument(argument))
                 signature.emplace(argument, runtime::spec_of(array, array.rank() == 0));
-        const BoundProgram bound = ricci::bind(canonicalise(function.program()), signature);
+        const BoundProgram bound =
+            ricci::bind(canonicalise(function.program()), signature, outputs);
         // Of a strided gradient only the points that count: those of the residue classes.
         work_ = work_of(codegen::with_residue_classes(in_real_numbers(bound), 0));
         dtype_ = bound.at(bound.outputs.front()).dtype;
         const Device device = function.device();
-        times_ = measure([&] { (void)function(arguments); }, [device] { synchronize(device); });
+        times_ = measure([&] { (void)function.call(arguments, outputs); },
+                         [device] { synchronize(device); });
         if (device != Device::reference)
-            compile_ = measure_compile(function.program(), signature, device);
+            compile_ = measure_compile(function.program(), signature, outputs, device);
     }
 
     static std::string head() {
@@ -161,19 +167,43 @@ Limits limits_of(Device device, DType dtype) {
                                   : measure_limits(dtype, num_threads());
 }
 
+/// Rows of the forward, its gradients, and of all of these in one program where there are several.
 void print(const std::vector<Row>& rows, Device device, const Limits& limits) {
     std::string text = Row::head();
-    double backward = 0;
-    for (const Row& row : rows) {
-        text += row.text(limits);
-        backward += row.median_seconds();
-    }
-    backward -= rows.front().median_seconds();
+    for (const Row& row : rows) text += row.text(limits);
+    const double forward = rows.front().median_seconds();
+    const std::size_t gradients = std::max(rows.size(), std::size_t{3}) - 2;
+    double apart = 0;
+    for (std::size_t n = 1; n <= gradients && n < rows.size(); ++n)
+        apart += rows[n].median_seconds();
     if (rows.size() > 1)
-        text += format("gradients together: {:.2f} times the forward\n",
-                       backward / rows.front().median_seconds());
+        text += format("gradients one by one: {:.2f} times the forward", apart / forward);
+    if (rows.size() > 2)
+        text += format(", in one program {:.2f}", rows.back().median_seconds() / forward);
+    if (rows.size() > 1) text += "\n";
     text += limits_text(device, rows.front().dtype(), limits);
     std::cout << text << std::flush;
+}
+
+/// The row of all gradients in one program.
+Row measure_together(const Function& function, const std::vector<Gradient>& gradients) {
+    std::vector<std::string> wrt;
+    std::vector<std::string> names;
+    std::vector<std::string> cotangents;
+    Arguments arguments;
+    for (const Gradient& gradient : gradients) {
+        wrt.push_back(gradient.argument);
+        names.push_back(gradient.name);
+        for (const auto& [name, array] : gradient.arguments) {
+            const auto is_known = [&](const auto& known) { return known.first == name; };
+            if (std::ranges::any_of(arguments, is_known)) continue;
+            arguments.emplace_back(name, array);
+            const bool is_argument = function.program().argument(name).has_value();
+            const auto output = output_of_cotangent(function.program(), name);
+            if (!is_argument && output) cotangents.push_back(*output);
+        }
+    }
+    return {"together", function.grads(wrt, {.cotangents = cotangents}), arguments, names};
 }
 
 int run(const Options& options) {
@@ -200,6 +230,7 @@ int run(const Options& options) {
     const Limits before = limits_of(function.device(), dtype);
     for (const Gradient& gradient : gradients)
         rows.emplace_back(gradient.name, gradient.function, gradient.arguments);
+    if (gradients.size() > 1) rows.push_back(measure_together(function, gradients));
     // Twice, lest other work on the machine pass for its limit.
     const Limits after = limits_of(function.device(), dtype);
     print(rows, function.device(),
