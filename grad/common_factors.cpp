@@ -192,6 +192,32 @@ class Factoring {
         return std::holds_alternative<Reduce>(program_.equations[here_].value->term);
     }
 
+    /// Whether the divisor is a row's sum of exponentials, one of which is among the factors: where
+    /// it is 0 so are they, and the quotient is no number wherever the division stands.
+    bool is_sum_of_exponentials(Expr divisor, const Factors& factors) const {
+        const auto* access = std::get_if<Access>(&divisor->term);
+        if (access == nullptr) return false;
+        const auto made = definitions_.find(access->tensor);
+        if (made == definitions_.end()) return false;
+        const Equation& row = program_.equations[made->second];
+        const auto* reduce = std::get_if<Reduce>(&row.value->term);
+        const bool is_sum = reduce != nullptr && reduce->reducer == Reducer::sum &&
+                            !reduce->condition && reduce->indices.size() == 1 &&
+                            is_apply(reduce->body, Op::exp);
+        if (!is_sum) return false;
+        const Index& summed = program_.at(reduce->indices.front());
+        Renaming to = renaming(row, divisor);
+        return std::ranges::any_of(factors, [&](Expr factor) {
+            if (!is_apply(factor, Op::exp)) return false;
+            return std::ranges::any_of(free_indices(factor), [&](IndexId index) {
+                const Index& here = program_.at(index);
+                if (here.lower != summed.lower || here.upper != summed.upper) return false;
+                to.insert_or_assign(std::uint32_t(reduce->indices.front()), context_.index(index));
+                return substitute_indices(context_, reduce->body, to) == factor;
+            });
+        });
+    }
+
     // --- sums --------------------------------------------------------------------------
 
     Expr factored_sum(Expr e) {
@@ -308,10 +334,15 @@ class Factoring {
         return std::ranges::find(leaving.all, divisor) == leaving.all.end() ? e : args[1];
     }
 
-    /// Whether a divisor of the sum becomes one of the term: as another term has it too, or since
-    /// an array holds the quotient of a factor of the term by it.
+    /// Whether a divisor of the sum becomes one of the term: as another term has it too, since it
+    /// is a sum of exponentials of which the term has one, or since an array holds the quotient of
+    /// a factor of the term by it.
     bool leaves(Expr divisor, Leaving& leaving) {
         if (take(leaving.left, divisor)) {
+            leaving.term.below.push_back(divisor);
+            return true;
+        }
+        if (is_sum_of_exponentials(divisor, leaving.term.above)) {
             leaving.term.below.push_back(divisor);
             return true;
         }

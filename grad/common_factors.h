@@ -12,9 +12,10 @@ namespace ricci::grad {
 ///     dX := (dP[i,j]/s[i] - sum[k](dP[i,k]*P[i,k]/s[i])) * E[i,j]    where P[i,j] := E[i,j]/s[i]
 ///     dX := (dP[i,j] - sum[k](dP[i,k]*P[i,k])) * P[i,j]
 ///
-/// A divisor leaves a sum over a row only where another term divides by it at the very same points:
-/// where it is 0 the result is no number before and after, and where it divides nothing (rows that
-/// are masked or empty) nothing is divided by it afterwards.
+/// A divisor leaves a sum over a row only where another term divides by it at the very same points,
+/// or where it is a sum of exponentials of which the term has one: where it is 0 the result is no
+/// number before and after, and where it divides nothing (rows that are masked or empty) nothing is
+/// divided by it afterwards.
 [[nodiscard]] Program with_common_factors(Program program);
 
 }  // namespace ricci::grad

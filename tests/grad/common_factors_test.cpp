@@ -48,6 +48,15 @@ TEST_CASE("the scores of causal attention") {
     check_gradients(text, {{"X", numbers({4, 4})}});
 }
 
+TEST_CASE("the logarithm of a softmax") {
+    const std::string text =
+        "m[i] := max[k](X[i,k]); L[i,j] := X[i,j] - m[i] - log(sum[k](exp(X[i,k] - m[i])))";
+    CHECK(gradient_text(text, "X") ==
+          "dX[i,k] := dL[i,k] - sum[j](dL[i,j])*exp(X[i,k] - m[i])/sum[k2](exp(X[i,k2] - m[i]))");
+    for (const std::string& each : {text, std::string("L[i,j] := X[i,j] - logsumexp[k](X[i,k])")})
+        check_gradients(each, {{"X", numbers({3, 5})}});
+}
+
 TEST_CASE("normalisation by mean and variance") {
     const std::string text =
         "m[i] := mean[c](X[i,c]); v[i] := mean[c]((X[i,c]-m[i])^2)\n"
