@@ -230,7 +230,7 @@ struct Duals {
         if (!std::isfinite(scale)) return {.infinite = 1};
         const double error = std::abs(forwards - backwards);
         if (error <= dual_tolerance * scale)
-            return {.agreed = 1, .worst = error > 0 ? error / scale : 0};
+            return {.agreed = 1, .worst = error > 0 && !converts() ? error / scale : 0};
         if (converts() && error <= dual_tolerance_f32 * scale) return {.agreed = 1};
         // What cancels inside of them can leave less than its own rounding errors.
         const double bound = rounding();
