@@ -104,7 +104,8 @@ class Canonicaliser {
     }
 
   private:
-    void add(Equation equation);
+    enum class Sharing : std::uint8_t { shared, alone };
+    void add(Equation equation, Sharing sharing = Sharing::shared);
     void add_verdicts(const Equation& equation);
     std::vector<TensorId> made_with(const Equation& statement) const;
     void unify_operator(Equation& equation);
@@ -143,7 +144,8 @@ class Canonicaliser {
 
 // --- statements ----------------------------------------------------------------------------------
 
-void Canonicaliser::add(Equation equation) {
+/// An equation that stands alone is made whatever holds the same value.
+void Canonicaliser::add(Equation equation, Sharing sharing) {
     span_ = equation.span;
     unify_operator(equation);
     equation.value = expand_derived_reducers(program_, equation.value);
@@ -153,13 +155,14 @@ void Canonicaliser::add(Equation equation) {
         const Reduce reduce = with_lifted_operands(*root, scope);
         const Pattern shape = pattern(reduce);
         const auto known = holders_.find(shape.key);
-        equation.value = known != holders_.end() ? read(known->second, shape)
-                                                 : context_.reduce(reduce.reducer, reduce.indices,
-                                                                   reduce.condition, reduce.body);
+        const bool is_held = known != holders_.end() && sharing == Sharing::shared;
+        equation.value = is_held ? read(known->second, shape)
+                                 : context_.reduce(reduce.reducer, reduce.indices, reduce.condition,
+                                                   reduce.body);
     } else {
         equation.value = lift(equation.value, scope);
     }
-    remember(equation);
+    if (sharing == Sharing::shared) remember(equation);
     program_.equations.push_back(std::move(equation));
 }
 
@@ -178,7 +181,8 @@ void Canonicaliser::add_verdicts(const Equation& equation) {
         of.target = target;
         of.value = verdict.value;
         of.span = equation.span;
-        add(std::move(of));
+        add(std::move(of),
+            Sharing::alone);  // a check is one of its own: it is made before all else
     }
 }
 

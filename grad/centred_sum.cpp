@@ -19,15 +19,15 @@ class CentredSum {
 
     [[nodiscard]] bool holds() const {
         if (sum_.reducer != Reducer::sum || sum_.condition) return false;
+        const Product body = product_of(sum_.body);
         std::optional<Expr> difference;
-        for (const bool is_below : {false, true}) {
-            const Product body = product_of(sum_.body);
-            for (const Expr factor : is_below ? body.below : body.above) {
-                if (!varies(factor)) continue;
-                if (is_below || difference) return false;
-                difference = factor;
-            }
+        for (const Expr factor : body.above) {
+            if (!varies(factor)) continue;
+            if (difference) return false;
+            difference = factor;
         }
+        if (std::ranges::any_of(body.below, [&](Expr divisor) { return varies(divisor); }))
+            return false;
         if (!difference || !is_apply(*difference, Op::add)) return false;
         const auto& terms = std::get<Apply>((*difference)->term).args;
         if (terms.size() != 2) return false;
@@ -47,7 +47,9 @@ class CentredSum {
         Product quotient = product_of(e);
         bool is_negative = quotient.is_negative;
         Factors points = quotient.below;
-        for (std::size_t step = 0; step < 3; ++step) {  // a mean of a mean's name, at most
+        // From m[i] := t[i]/N to t[i] := sum[c](X[i,c]), through the names that either may have.
+        constexpr std::size_t most_names = 3;
+        for (std::size_t name = 0; name < most_names; ++name) {
             if (quotient.above.size() != 1) return false;
             const auto* access = std::get_if<Access>(&quotient.above.front()->term);
             if (access == nullptr) return false;

@@ -22,7 +22,11 @@ bool depends_on_any(Expr e, const std::vector<IndexId>& indices) {
     });
 }
 
-/// An array that holds the quotient of two terms in its own indices.
+bool is_in(Expr e, const Factors& factors) {
+    return std::ranges::find(factors, e) != factors.end();
+}
+
+/// An array of the forward that holds the quotient of two terms in its own indices.
 struct Quotient {
     std::size_t equation;
     Expr above;
@@ -31,16 +35,26 @@ struct Quotient {
 
 class Factoring {
   public:
-    explicit Factoring(Program program)
-        : program_(std::move(program)), context_(*program_.context) {
+    Factoring(Program program, const std::vector<TensorId>& cotangents)
+        : program_(std::move(program)),
+          context_(*program_.context),
+          late_(cotangents.begin(), cotangents.end()) {
         count_reads();
-        for (std::size_t n = 0; n < program_.equations.size(); ++n) find_definition(n);
+        for (std::size_t n = 0; n < program_.equations.size(); ++n) {
+            const Equation& equation = program_.equations[n];
+            const bool is_late = depends_on_cotangent(equation.value) ||
+                                 (equation.previous && late_.contains(*equation.previous));
+            if (is_late) late_.insert(equation.target);
+            if (is_made_at_its_indices(equation)) definitions_[equation.target] = n;
+            if (!is_late) find_quotient(n);
+        }
     }
 
     Program run() {
         for (std::size_t n = 0; n < program_.equations.size(); ++n) {
             here_ = n;
             Equation& equation = program_.equations[n];
+            if (!late_.contains(equation.target)) continue;
             const Expr value = rewrite(context_, equation.value, [&](Expr e) {
                 if (is_apply(e, Op::add)) return factored_sum(e);
                 return is_apply(e, Op::mul) || is_apply(e, Op::div) ? with_quotients(e) : e;
@@ -75,12 +89,18 @@ class Factoring {
         for (const TensorId output : program_.outputs) reads_[output] += 2;
     }
 
-    void find_definition(std::size_t n) {
+    bool depends_on_cotangent(Expr e) const {
+        return contains(e, [&](Expr node) {
+            const auto* access = std::get_if<Access>(&node->term);
+            return access != nullptr && late_.contains(access->tensor);
+        });
+    }
+
+    void find_quotient(std::size_t n) {
         const Equation& equation = program_.equations[n];
-        if (!is_made_at_its_indices(equation)) return;
-        definitions_[equation.target] = n;
-        const bool is_quotient =
-            is_apply(equation.value, Op::div) && !program_.at(equation.target).dtype_of;
+        const bool is_quotient = is_apply(equation.value, Op::div) &&
+                                 definitions_.contains(equation.target) &&
+                                 !program_.at(equation.target).dtype_of;
         if (!is_quotient) return;
         const auto& args = std::get<Apply>(equation.value->term).args;
         if (free_indices(args[0]).size() == equation.indices.size())
@@ -100,10 +120,20 @@ class Factoring {
         return true;
     }
 
-    /// The equation that a read of a temporary stands for where nothing else reads it.
+    /// Whether the places of a read are those of an element in any case: what the equation of the
+    /// array says then holds there.
+    static bool is_plain(const Access& access) {
+        return std::ranges::all_of(access.at, [](Expr place) {
+            return !std::holds_alternative<Modified>(place->term) && tensors_read(place).empty();
+        });
+    }
+
+    /// The equation of the adjoints that a read of a temporary stands for where nothing else reads
+    /// it. What the forward computes stays as it is: it may be asked for or saved.
     std::optional<std::size_t> only_read(Expr e) const {
         const auto* access = std::get_if<Access>(&e->term);
         if (access == nullptr || program_.at(access->tensor).role != Role::temporary) return {};
+        if (!late_.contains(access->tensor) || !is_plain(*access)) return {};
         const auto count = reads_.find(access->tensor);
         const auto made = definitions_.find(access->tensor);
         if (made == definitions_.end() || count == reads_.end() || count->second != 1) return {};
@@ -196,7 +226,7 @@ class Factoring {
     /// it is 0 so are they, and the quotient is no number wherever the division stands.
     bool is_sum_of_exponentials(Expr divisor, const Factors& factors) const {
         const auto* access = std::get_if<Access>(&divisor->term);
-        if (access == nullptr) return false;
+        if (access == nullptr || !is_plain(*access)) return false;
         const auto made = definitions_.find(access->tensor);
         if (made == definitions_.end()) return false;
         const Equation& row = program_.equations[made->second];
@@ -223,23 +253,28 @@ class Factoring {
     Expr factored_sum(Expr e) {
         const auto& args = std::get<Apply>(e->term).args;
         std::vector<Product> terms;
-        for (const Expr arg : args) terms.push_back(product_of(arg));
+        for (const Expr arg : args) {
+            // Of adjoints each term has a cotangent among its factors, and so is a floating number
+            // whatever the others are.
+            if (!depends_on_cotangent(arg)) return e;
+            terms.push_back(product_of(arg));
+        }
         bool changed = false;
         for (std::size_t n = 0; n < terms.size(); ++n) {
             const Factors factors = terms[n].above;
             for (const Expr factor : factors) {
                 const auto made = only_read(factor);
                 if (!made) continue;
-                Leaving leaving{.term = terms[n], .left = divisors_beside(terms, n), .all = {}};
-                leaving.all = leaving.left;
-                changed |= take_out(*made, renaming(program_.equations[*made], factor), leaving);
+                const Factors divisors = divisors_beside(terms, n);
+                Destination to{.term = terms[n], .unmatched = divisors, .divisors = divisors};
+                changed |= take_out(*made, renaming(program_.equations[*made], factor), to);
             }
         }
         if (!changed) return e;
-        Product whole = common_factors(terms);
+        Product whole = factors_in_common(terms);
         if (whole.above.empty() && whole.below.empty()) {
             for (Product& term : terms) read_held_quotients(term);
-            whole = common_factors(terms);
+            whole = factors_in_common(terms);
         }
         std::vector<Expr> rest;
         for (Product& term : terms) {
@@ -256,6 +291,13 @@ class Factoring {
         return result;
     }
 
+    /// Without cotangents: what is left of each term keeps its own.
+    Product factors_in_common(const std::vector<Product>& terms) const {
+        Product common = common_factors(terms);
+        std::erase_if(common.above, [&](Expr factor) { return depends_on_cotangent(factor); });
+        return common;
+    }
+
     /// What the other terms divide by, wherever the sum is computed; reads of quotients included.
     Factors divisors_beside(const std::vector<Product>& terms, std::size_t which) {
         Factors divisors;
@@ -264,7 +306,7 @@ class Factoring {
             divisors.insert(divisors.end(), terms[n].below.begin(), terms[n].below.end());
             for (const Expr factor : terms[n].above) {
                 const auto* access = std::get_if<Access>(&factor->term);
-                if (access == nullptr) continue;
+                if (access == nullptr || !is_plain(*access)) continue;
                 for (const Quotient& held : quotients_) {
                     const Equation& equation = program_.equations[held.equation];
                     if (equation.target != access->tensor) continue;
@@ -276,24 +318,24 @@ class Factoring {
         return divisors;
     }
 
-    /// What may leave the sums over rows that are factors of a term.
-    struct Leaving {
+    /// The term that divisors move to.
+    struct Destination {
         Product& term;
-        Factors left;  ///< divisors that other terms have as well, as often as they have them
-        Factors all;   ///< every such divisor
+        Factors unmatched;  ///< divisors of the other terms that this one does not have yet
+        Factors divisors;   ///< of the other terms
     };
 
-    /// Divides the term instead of what the equation sums up, or what is in a product there. `here`
-    /// are the places of its indices in the term.
-    bool take_out(std::size_t made, const Renaming& here, Leaving& leaving) {
+    /// Divides the term instead of what the equation sums up, or of a product there: changes both.
+    /// `places` are those of the equation's indices in the term.
+    bool take_out(std::size_t made, const Renaming& places, Destination& to) {
         Equation& row = program_.equations[made];
         const auto* reduce = std::get_if<Reduce>(&row.value->term);
         if (reduce != nullptr && reduce->reducer != Reducer::sum) return false;
         const Expr before = reduce != nullptr ? reduce->body : row.value;
-        Expr value = without_needless_guard(before, here, leaving);
+        Expr value = without_needless_guard(before, places, to);
         for (const Expr divisor : product_of(value).below) {
             if (reduce != nullptr && depends_on_any(divisor, reduce->indices)) continue;
-            if (leaves(substitute_indices(context_, divisor, here), leaving))
+            if (moves(substitute_indices(context_, divisor, places), to))
                 value = without(context_, value, divisor, Side::below).value();
         }
         bool changed = value != before;
@@ -301,21 +343,21 @@ class Factoring {
             for (const Expr factor : product_of(value).above) {
                 const auto inner = only_read(factor);
                 if (!inner) continue;
-                Renaming there = renaming(program_.equations[*inner], factor);
-                for (auto& [_, place] : there) place = substitute_indices(context_, place, here);
-                changed |= take_out(*inner, there, leaving);
+                Renaming inside = renaming(program_.equations[*inner], factor);
+                for (auto& [_, place] : inside) place = substitute_indices(context_, place, places);
+                changed |= take_out(*inner, inside, to);
             }
         }
         if (!changed) return false;
         for (const Expr factor : product_of(value).above) {
             if (!real_literal(factor)) continue;
             value = without(context_, value, factor, Side::above).value();
-            leaving.term.above.push_back(factor);
+            to.term.above.push_back(factor);
         }
         value = simplify(program_, value, {.is_derivative = true});
         if (is_apply(value, Op::neg)) {
             value = std::get<Apply>(value->term).args.front();
-            leaving.term.is_negative ^= true;
+            to.term.is_negative ^= true;
         }
         row.value = reduce == nullptr
                         ? value
@@ -324,38 +366,36 @@ class Factoring {
     }
 
     /// x != 0 ? value : 0, where another term divides by x in any case.
-    Expr without_needless_guard(Expr e, const Renaming& here, const Leaving& leaving) {
+    Expr without_needless_guard(Expr e, const Renaming& places, const Destination& to) {
         if (!is_apply(e, Op::select)) return e;
         const auto& args = std::get<Apply>(e->term).args;
         if (!is_apply(args[0], Op::ne) || !is_literal(args[2], 0)) return e;
         const auto& compared = std::get<Apply>(args[0]->term).args;
         if (!is_literal(compared[1], 0)) return e;
-        const Expr divisor = substitute_indices(context_, compared[0], here);
-        return std::ranges::find(leaving.all, divisor) == leaving.all.end() ? e : args[1];
+        return is_in(substitute_indices(context_, compared[0], places), to.divisors) ? args[1] : e;
     }
 
     /// Whether a divisor of the sum becomes one of the term: as another term has it too, since it
     /// is a sum of exponentials of which the term has one, or since an array holds the quotient of
     /// a factor of the term by it.
-    bool leaves(Expr divisor, Leaving& leaving) {
-        if (take(leaving.left, divisor)) {
-            leaving.term.below.push_back(divisor);
+    bool moves(Expr divisor, Destination& to) {
+        const bool is_divided =
+            take(to.unmatched, divisor) || is_sum_of_exponentials(divisor, to.term.above);
+        if (is_divided) {
+            to.term.below.push_back(divisor);
             return true;
         }
-        if (is_sum_of_exponentials(divisor, leaving.term.above)) {
-            leaving.term.below.push_back(divisor);
-            return true;
-        }
-        if (std::ranges::find(leaving.all, divisor) == leaving.all.end()) return false;
-        Product quotient{.above = leaving.term.above, .below = {divisor}};
+        if (!is_in(divisor, to.divisors)) return false;
+        Product quotient{.above = to.term.above, .below = {divisor}};
         if (!read_held_quotients(quotient)) return false;
-        leaving.term.above = std::move(quotient.above);
+        to.term.above = std::move(quotient.above);
         return true;
     }
 
     Program program_;
     Context& context_;
-    std::size_t here_ = 0;  ///< the equation that is being rewritten
+    std::size_t here_ = 0;     ///< the equation that is being rewritten
+    std::set<TensorId> late_;  ///< what depends on a cotangent
     std::map<TensorId, int> reads_;
     std::map<TensorId, std::size_t> definitions_;
     std::vector<Quotient> quotients_;
@@ -365,6 +405,8 @@ class Factoring {
 
 }  // namespace
 
-Program with_common_factors(Program program) { return Factoring(std::move(program)).run(); }
+Program with_common_factors(Program program, const std::vector<TensorId>& cotangents) {
+    return Factoring(std::move(program), cotangents).run();
+}
 
 }  // namespace ricci::grad

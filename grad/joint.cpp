@@ -43,7 +43,7 @@ class Reverse : Derivation {
         for (const TensorId argument : wanted)
             gradients.push_back(define_gradient(argument, options));
         program_.outputs = std::move(gradients);
-        return {.program = with_common_factors(std::move(program_)),
+        return {.program = with_common_factors(std::move(program_), cotangents_),
                 .cotangents = std::move(cotangents_)};
     }
 

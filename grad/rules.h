@@ -42,7 +42,7 @@ struct Step {
     /// Values may be complex, a cotangent `d` is then its conjugate: through functions with a
     /// complex derivative it goes by the same rules as a real one.
     bool is_complex = false;
-    bool is_norm = false;  ///< see below
+    bool is_norm = false;  ///< `is_norm` of the operation
 };
 /// Whether the operation is the root of a sum of squared magnitudes, as the reducer `norm` is.
 /// Where that is 0 a norm has no derivative; it is taken to be 0, the smallest of its subgradients.

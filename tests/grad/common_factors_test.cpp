@@ -62,7 +62,7 @@ TEST_CASE("normalisation by mean and variance") {
         "m[i] := mean[c](X[i,c]); v[i] := mean[c]((X[i,c]-m[i])^2)\n"
         "Z[i,c] := (X[i,c] - m[i])/sqrt(v[i] + 1e-5)";
     CHECK(gradient_text(text, "X") ==
-          "dX[i,c] := (dZ[i,c] - Z[i,c]*sum[c2](dZ[i,c2]*Z[i,c2])/size(X,1)"
+          "dX[i,c] := (dZ[i,c] - Z[i,c]*(sum[c2](dZ[i,c2]*Z[i,c2])/size(X,1))"
           " - sum[c2](dZ[i,c2])/size(X,1))/sqrt(v[i] + 1e-5)");
     check_gradients(text, {{"X", numbers({3, 5})}});
 }
@@ -105,6 +105,44 @@ TEST_CASE(
         evaluate(program, {{"X", numbers({3, 4})}, {"b", b}, {"dY", numbers({3, 4}, 6)}});
     CHECK(result.at("db").at({1}) == 0);
     CHECK(std::isfinite(result.at("db").at({0})));
+}
+
+TEST_CASE("what the forward computes stays as it is") {
+    check_gradients(
+        "u[i] := a[i]/s[i]; w[i] := C[i,k]/s[i]; Y[i] := u[i]*g[i] + h[i]/s[i];"
+        "Z[i] := a[i]*(w[i] + h[i]/s[i]); R[i] := B[i]*sin(Y[i])*sin(Z[i])",
+        {{"a", numbers({3}, 1)},
+         {"s", uniform({3}, 1, 2, 2)},
+         {"g", numbers({3}, 3)},
+         {"h", numbers({3}, 4)},
+         {"C", numbers({3, 2}, 5)},
+         {"B", numbers({3}, 6)}});
+}
+
+TEST_CASE("integers are divided one by one: their sum may not fit") {
+    const std::string text = "u[i] := J[i]/n[i]; Y[i] := exp(K[i]/n[i] + u[i]); R[i] := B[i]*Y[i]";
+    const Array large = Array::full(DType::u8, {2}, 200);
+    const Program program = grad::gradient(parse_program(text), "B");
+    const Arrays result = evaluate(program, {{"B", numbers({2}, 1)},
+                                             {"J", large},
+                                             {"K", large},
+                                             {"n", large},
+                                             {"dR", Array::full(DType::f64, {2}, 1)}});
+    CHECK(result.at("dB").at({0}) == doctest::Approx(std::exp(2)));
+}
+
+TEST_CASE("in padding nothing is divided") {
+    check_gradients(
+        "s[i] := D[i]+1; u[i] := sum[k](A[i,k]/s[i]);"
+        "Y[i] := exp(B[i]/s[pad(i-1,value=2)] + u[pad(i-1,value=2)]) where i in 0:3",
+        {{"D", uniform({3}, 1, 2, 1)}, {"A", numbers({3, 2}, 2)}, {"B", numbers({3}, 3)}});
+    check_gradients(
+        "u[i] := sum[k](A[i,k]/s[i]); P[i,j] := E[i,j]/s[i];"
+        "Y[i,j] := exp(B[i]*P[pad(i-1),j] + u[pad(i-1)]) where i in 0:2",
+        {{"s", uniform({3}, 1, 2, 1)},
+         {"A", numbers({3, 2}, 2)},
+         {"B", numbers({2}, 3)},
+         {"E", numbers({3, 2}, 4)}});
 }
 
 TEST_CASE("masked softmax whose rows may be empty has no derivative there") {

@@ -55,6 +55,12 @@ std::vector<std::string> check_pair(const std::string& text, const Arrays& argum
 
 }  // namespace
 
+TEST_CASE("a quotient by a sum is given as it was asked for") {
+    check_pair("Y[i] := X[i]/(1+exp(X[i]))", {{"X", numbers({4})}});
+    check_pair("u[i] := sum[k](A[i,k]/s[i]); Y[i] := u[i] + B[i]/s[i]",
+               {{"A", numbers({3, 2})}, {"B", numbers({3})}, {"s", uniform({3}, 1, 2, 6)}});
+}
+
 TEST_CASE("a linear layer saves nothing") {
     CHECK(check_pair("Y[n,o] := W[o,k]*X[n,k] + b[o]",
                      {{"W", numbers({3, 4})}, {"X", numbers({2, 4})}, {"b", numbers({3})}})

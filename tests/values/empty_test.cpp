@@ -60,6 +60,21 @@ TEST_CASE("an extremum that a condition leaves nothing of has a gradient: nothin
     }
 }
 
+TEST_CASE("equal means that one condition excludes are each checked") {
+    const char* const text = "Y[i] := b[i] != 0 ? mean[l](X[i,l]) + 2*mean[m](X[i,m]) : 0";
+    const Array b = Array::from<double>({0, 1}, {2});
+    const Array x = Array::from<double>({1, 2, 3, 5}, {2, 2});
+    CHECK(str(run_both(text, {{"b", b}, {"X", x}})) == "[ 0, 12]");
+    const Array none = Array::zeros(DType::f64, {2, 0});
+    for (const Device device : {Device::cpu, Device::reference}) {
+        const Function f = compile(text, "", device);
+        CHECK(str(f(Arguments{{"b", Array::zeros(DType::f64, {2})}, {"X", none}})) == "[0, 0]");
+        CHECK(error_text([&] {
+                  (void)f(Arguments{{"b", b}, {"X", none}});
+              }).find("`mean` over nothing") != std::string::npos);
+    }
+}
+
 TEST_CASE("what a condition leaves nothing of gives the identity, too") {
     const Array a = small_values(DType::f32, 33);
     for (const auto& [reducer, expected] :
