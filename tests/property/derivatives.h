@@ -80,7 +80,7 @@ struct DualityCount {
     std::size_t infinite = 0;   ///< not compared: something is not finite
     std::size_t without = 0;    ///< arguments without a derivative
     std::size_t long_ones = 0;  ///< arguments whose derivatives were not evaluated
-    double worst = 0;           ///< the largest error, in sums of the terms' magnitudes; without f32
+    double worst = 0;  ///< the largest error in sums of the terms' magnitudes, f32 left out
     DualityCount& operator+=(const DualityCount& other);
 };
 /// Compares the gradients of all arguments with tangents along random directions, each alone and
