@@ -51,9 +51,8 @@ std::vector<Value> written_values(const Kernel& kernel) {
 void add_loads(std::vector<Touch>& touches, const std::vector<Value>& values, bool is_reduced) {
     for_each_node(values, [&](const Value& value) {
         if (const auto* load = std::get_if<Load>(&value->term))
-            touches.push_back(
-                {load->buffer, load->at.affine, load->at.computed != nullptr, false, is_reduced,
-                 load->at.computed});
+            touches.push_back({load->buffer, load->at.affine, load->at.computed != nullptr, false,
+                               is_reduced, load->at.computed});
     });
 }
 

@@ -17,8 +17,7 @@ void for_each_buffer(const Body& body, const std::function<void(BufferId)>& visi
 void for_each_value(const Body& body, const std::function<void(const Value&)>& visit);
 
 /// Calls `visit` for every distinct node of the values.
-void for_each_node(const std::vector<Value>& roots,
-                   const std::function<void(const Value&)>& visit);
+void for_each_node(const std::vector<Value>& roots, const std::function<void(const Value&)>& visit);
 
 /// Replaces every whole value, in place.
 void rewrite_values(Body& body, const std::function<Value(const Value&)>& to);

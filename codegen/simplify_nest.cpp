@@ -53,8 +53,8 @@ void add_loop(Body& out, Loop loop) {
     if (loop.bind != Bind::vector) loop.upper = folded(loop.upper, false);
     const auto lower = constant(loop.lower);
     const auto upper = constant(loop.upper);
-    const bool is_launch = loop.bind == Bind::parallel || loop.bind == Bind::block ||
-                           loop.bind == Bind::thread;
+    const bool is_launch =
+        loop.bind == Bind::parallel || loop.bind == Bind::block || loop.bind == Bind::thread;
     if (lower && upper && !is_launch) {
         if (*upper <= *lower) return;
         if (*lower + loop.step >= *upper && loop.bind != Bind::vector) {

@@ -64,8 +64,7 @@ QuotientRemainder divide_integers(DType dtype, Wide a, Wide b) {
                                                     a.integer(1).value()));
     const Wide whole(ir, ir.CreateUDiv(size.value(), divisor.value()));
     const Wide rest = size - whole * divisor;
-    if (is_unsigned(dtype))
-        return {select(b == zero, zero, whole), select(b == zero, zero, rest)};
+    if (is_unsigned(dtype)) return {select(b == zero, zero, whole), select(b == zero, zero, rest)};
     const Wide is_below = (a ^ b) < zero;
     const Wide quotient =
         select(is_below, -select(rest != zero, whole + a.integer(1), whole), whole);

@@ -31,9 +31,9 @@ struct Room {
 
 /// The house, from the ground up.
 const std::vector<Room>& rooms() {
-    static const Words program = {"base",           "affine",      "dsl",          "grad",
-                                  "codegen",        "codegen/cpu", "codegen/cuda",
-                                  "codegen/source", "runtime",     "ricci"};
+    static const Words program = {"base",    "affine",      "dsl",          "grad",
+                                  "codegen", "codegen/cpu", "codegen/cuda", "codegen/source",
+                                  "runtime", "ricci"};
     // clang-format off
     static const std::vector<Room> table = {
         {"base",         {}},

@@ -1,7 +1,7 @@
 // tests/install/installed/consumer.cpp – a program that uses an installed Ricci
-#include <ricci/ricci.h>
-
 #include <iostream>
+
+#include <ricci/ricci.h>
 
 #include "dsl/program.h"
 
