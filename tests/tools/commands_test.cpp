@@ -317,6 +317,8 @@ TEST_CASE("check passes on programs of every kind") {
         {"y[i] := a*x[i]^2 + c", {"a=2.5", "x=7:f64", "c=0.5"}},
         {"y[i] := x[i] > 0 ? x[i] : 0", {"x=20:f32"}},
         {"B[i] *= s[i]", {"B=5:f32", "s=5:f32"}},
+        // Every element is a largest one: the gradient is the slope of one side or of the other.
+        {"P[i,j] := exp(X[i,j])/max[m](exp(X[i,m])); y := P[i,j]*P[i,j]", {"X=5x5:f64:zeros"}},
     };
     for (const Case& test : cases) {
         CAPTURE(test.program);

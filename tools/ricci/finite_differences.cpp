@@ -89,16 +89,21 @@ Estimate estimate(const Directional& sum, std::size_t i, double value_error) {
         const double down = x - step;
         return (sum.at(i, up) - sum.at(i, down)) / (up - down);
     };
-    // Where several numbers have a kink, each may take either side's share.
-    const auto [low, high] =
-        sum.between(sum.values_at(i, x - h), sum.values_at(i, x), sum.values_at(i, x + h), h);
+    // Where several numbers have a kink, each may take either side's share. How far a side's
+    // difference is from its slope shows when the step is halved.
+    const Array here = sum.values_at(i, x);
+    const auto sides = [&](double step) {
+        return sum.between(sum.values_at(i, x - step), here, sum.values_at(i, x + step), step);
+    };
+    const auto [low, high] = sides(h);
+    const auto [fine_low, fine_high] = sides(h / 2);
     const double coarse = central(h);
     const double fine = central(h / 2);
     Estimate result;
     result.derivative = (4 * fine - coarse) / 3;
     result.uncertainty = 8 * value_error / h + 4 * std::abs(fine - coarse);
-    result.low = low - 8 * value_error / h;
-    result.high = high + 8 * value_error / h;
+    result.low = fine_low - 16 * value_error / h - 2 * std::abs(fine_low - low);
+    result.high = fine_high + 16 * value_error / h + 2 * std::abs(fine_high - high);
     return result;
 }
 
