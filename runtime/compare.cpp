@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "base/error.h"
@@ -26,8 +27,12 @@ double median_seconds(Run&& run) {
     return times[3];
 }
 
-double relative_difference(double a, double b, double scale) {
-    if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+using Number = std::complex<double>;
+
+bool is_nan(const Number& value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
+
+double relative_difference(const Number& a, const Number& b, double scale) {
+    if (a == b || (is_nan(a) && is_nan(b))) return 0;
     const double largest = std::max({std::abs(a), std::abs(b), scale});
     const double difference = std::abs(a - b) / largest;
     return std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity();
@@ -35,13 +40,13 @@ double relative_difference(double a, double b, double scale) {
 
 /// Fills in the place of the largest difference and the values there.
 void find_largest(GradientComparison& comparison, const Array& generated, const Array& registered) {
-    const Array ours = generated.to(DType::f64);
-    const Array theirs = registered.to(DType::f64);
-    const auto x = ours.span<double>();
-    const auto y = theirs.span<double>();
+    const Array ours = generated.to(DType::c128);
+    const Array theirs = registered.to(DType::c128);
+    const auto x = ours.span<const Number>();
+    const auto y = theirs.span<const Number>();
     double squares = 0;
-    for (const double value : x)
-        if (std::isfinite(value)) squares += value * value;
+    for (const Number& value : x)
+        if (std::isfinite(std::norm(value))) squares += std::norm(value);
     const double scale = x.empty() ? 0 : std::sqrt(squares / static_cast<double>(x.size()));
     std::size_t worst = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -93,7 +98,8 @@ GradientComparison compare_gradients(const Function& function, Arguments argumen
     const auto given = std::ranges::find(arguments, cotangent, &Arguments::value_type::first);
     if (given == arguments.end()) {
         const Array result = function(copies(arguments));
-        const DType dtype = is_floating(result.dtype()) ? result.dtype() : DType::f64;
+        const bool is_own = is_floating(result.dtype()) || is_complex(result.dtype());
+        const DType dtype = is_own ? result.dtype() : DType::f64;
         arguments.emplace_back(cotangent, Array::randn(dtype, result.shape(), 1));
     }
     GradientComparison comparison;

@@ -1,6 +1,7 @@
 // runtime/compare.h – a gradient written by hand against the generated one
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,17 +18,17 @@ struct GradientComparison {
     /// just one of the two is not a number.
     double largest_difference = 0;
     std::vector<std::int64_t> position;  ///< where it occurs; empty for equal gradients or scalars
-    double generated = 0;                ///< the values there
-    double registered = 0;
+    std::complex<double> generated;      ///< the values there; real ones have no imaginary part
+    std::complex<double> registered;
     double generated_seconds = 0;  ///< median of several runs, compilation excluded
     double registered_seconds = 0;
 };
 
 /// Compares the gradient registered for `wrt` with the generated one (with the ties set) on the
-/// given arguments of the function. The cotangent of the result may be given by its name (`dY`);
-/// else it is standard normal with a fixed seed. Throws: `name` when no gradient is registered for
-/// `wrt`, `shape` and `type` when the registered one does not have the argument's, and what calls
-/// throw.
+/// given arguments of the function, real or complex (docs/language.md §6 has the convention). The
+/// cotangent of the result may be given by its name (`dY`); else it is standard normal with a fixed
+/// seed. Throws: `name` when no gradient is registered for `wrt`, `shape` and `type` when the
+/// registered one does not have the argument's, and what calls throw.
 [[nodiscard]] GradientComparison compare_gradients(const Function& function, Arguments arguments,
                                                    const std::string& wrt);
 

@@ -79,6 +79,59 @@ TEST_CASE("gradients by hand may read the outputs, update cotangents, and be of 
            "dx[k] := dm/size(x,0) + 0*x[k]");
 }
 
+const std::string of_complex = "V[i] := V0[i]*(1 + 2i); Y[i] := V[i]*z[i]";
+
+TEST_CASE("complex gradients by hand are compared as they are: the cotangent of z is conjugated") {
+    const std::vector<std::string> words = {"V0=3:c64:arange", "z=3:c64:ones"};
+    const Outcome right = check(of_complex, words,
+                                "dz[i] := dY[i]*conj(V[i])\n"
+                                "dV0[i] := dY[i]*conj((1 + 2i)*z[i])\n");
+    CAPTURE(right.out);
+    CHECK(right.err.empty());
+    CHECK(right.status == 0);
+    CHECK(std::regex_search(right.out, std::regex("dV0 +\\[3\\] +c64 .* [0-9.]+ +[0-9.]+  ok\n")));
+    CHECK(std::regex_search(right.out, std::regex("dz +\\[3\\] +c64 .* [0-9.]+ +[0-9.]+  ok\n")));
+
+    // Real arguments of complex programs have real gradients.
+    const Outcome real = check("Y[i] := x[i]*z[i]", {"x=5:f32", "z=5:c64"},
+                               "dx[i] := real(dY[i]*conj(z[i])); dz[i] := dY[i]*x[i]");
+    CHECK(real.err.empty());
+    CHECK(real.status == 0);
+    CHECK(check("Y[i] := x[i]*z[i]", {"x=5:f32", "z=5:c64"}, "dx[i] := dY[i]*conj(z[i])")
+              .err.starts_with("type: `dx` is of c128, the argument `x` of f64\n"));
+}
+
+TEST_CASE("a complex gradient that is wrong in one element is shown with its place and values") {
+    const TemporaryFolder folder;
+    write_bytes(folder / "hand.ricci", "dz[i] := dY[i]*conj(V[i]) + (i == 1 ? 2.5i*dY[i] : 0)");
+    const auto run = [&](std::vector<std::string> words) {
+        return ricci_command(folder.path().string(), words);
+    };
+    CHECK(run({"run", "dY[i] := 1i + 0*x[i]", "x=3:f64:zeros", "-o", "dY.npy"}).status == 0);
+    const Outcome wrong = run({"check", of_complex, "V0=3:c128:arange", "z=3:c128:ones",
+                               "dY=dY.npy", "--against", "hand.ricci"});
+    CHECK(wrong.status == 1);
+    // conj(1 + 2i)*i = 2 + i, and 2.5i*i = -2.5 beside it.
+    CHECK(
+        without_times(wrong.out) ==
+        "what       shape            type difference at                           generated      "
+        "             by hand generated us   by hand us\n"
+        "dz         [3]              c128       0.87 [1]                               2+1i "
+          "                  -0.5+1i T T WRONG\n");
+    CHECK(wrong.err ==
+          "dz: at [1] generated 2+1i, hand.ricci -0.5+1i: a relative difference of "
+          "0.87\n");
+}
+
+TEST_CASE("a complex gradient of the convention without conjugates is wrong") {
+    const Outcome outcome = check(of_complex, {"V0=3:c128:arange", "z=3:c128"},
+                                  "dz[i] := dY[i]*V[i]\n"
+                                  "dV0[i] := dY[i]*(1 + 2i)*z[i]\n");
+    CHECK(outcome.status == 1);
+    CHECK(std::regex_search(outcome.out, std::regex("dV0 .*  WRONG\n")));
+    CHECK(std::regex_search(outcome.out, std::regex("dz .*  WRONG\n")));
+}
+
 TEST_CASE("a file that is wrong is told") {
     const auto error = [&](const std::string& file) {
         const Outcome outcome = check(linear, sizes, file);

@@ -317,6 +317,10 @@ TEST_CASE("check passes on programs of every kind") {
         {"y[i] := a*x[i]^2 + c", {"a=2.5", "x=7:f64", "c=0.5"}},
         {"y[i] := x[i] > 0 ? x[i] : 0", {"x=20:f32"}},
         {"B[i] *= s[i]", {"B=5:f32", "s=5:f32"}},
+        {"Y[i] := exp(x[i]*z[k])*c", {"x=5:f32", "z=3:c64", "c=3"}},
+        {"a[i] := abs(z[i])^3 + real(w[i]/z[i]); Y := logsumexp[i](a[i])", {"z=6:c64", "w=6:c64"}},
+        {"u[J[i]] += z[i]*z[i]", {"u=4:c128", "z=3:c128", "J=3:i32:arange"}},
+        {"y[i] := imag(z[i]*conj(z[i+1]))", {"z=40:c64"}},
         // Every element is a largest one: the gradient is the slope of one side or of the other.
         {"P[i,j] := exp(X[i,j])/max[m](exp(X[i,m])); y := P[i,j]*P[i,j]", {"X=5x5:f64:zeros"}},
     };

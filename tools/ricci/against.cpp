@@ -2,6 +2,7 @@
 #include "tools/ricci/against.h"
 
 #include <algorithm>
+#include <complex>
 #include <iostream>
 #include <utility>
 
@@ -143,27 +144,50 @@ class ByHand {
     Function function_;
 };
 
-/// Floating arrays and numbers in double precision.
+/// Floating and complex arrays in double precision.
 Arguments in_double(const Arguments& arguments) {
     Arguments result;
-    for (const auto& [name, array] : arguments)
-        result.emplace_back(
-            name, is_floating(array.dtype()) && !array.is_weak() ? array.to(DType::f64) : array);
+    for (const auto& [name, array] : arguments) {
+        const DType wide = is_complex(array.dtype()) ? DType::c128 : DType::f64;
+        const bool is_converted = is_complex(array.dtype()) || is_floating(array.dtype());
+        result.emplace_back(name, is_converted && !array.is_weak() ? array.to(wide) : array);
+    }
     return result;
 }
 
-std::string line(const GradientComparison& exact, const GradientComparison& timed,
-                 const Array& argument, bool agrees) {
-    const bool is_equal = exact.largest_difference == 0;
-    const auto number = [&](double value) {
-        return is_equal ? std::string() : format("{:.6g}", value);
-    };
-    return format("{:<10} {:<16} {:<4} {:>10.2g} {:<12} {:>13} {:>13} {:>12.1f} {:>12.1f}  {}\n",
-                  "d" + exact.argument, str(argument.shape()), name(argument.dtype()),
-                  exact.largest_difference, is_equal ? "" : str(exact.position),
-                  number(exact.generated), number(exact.registered), timed.generated_seconds * 1e6,
-                  timed.registered_seconds * 1e6, agrees ? "ok" : "WRONG");
+/// A value of a gradient: `0.5`, or `0.5-2i` of a complex one.
+std::string number(const std::complex<double>& value, DType dtype, int digits) {
+    const std::string real = format("{:.{}g}", value.real(), digits);
+    return is_complex(dtype) ? real + format("{:+.{}g}i", value.imag(), digits) : real;
 }
+
+/// The lines of what is compared; complex values take more room.
+class Table {
+  public:
+    explicit Table(bool has_complex) : width_(has_complex ? 25 : 13) {
+        text_ = format("{:<10} {:<16} {:<4} {:>10} {:<12} {:>{}} {:>{}} {:>12} {:>12}\n", "what",
+                       "shape", "type", "difference", "at", "generated", width_, "by hand", width_,
+                       "generated us", "by hand us");
+    }
+    void line(const GradientComparison& exact, const GradientComparison& timed,
+              const Array& argument, bool agrees) {
+        const bool is_equal = exact.largest_difference == 0;
+        const auto value = [&](const std::complex<double>& there) {
+            return is_equal ? std::string() : number(there, argument.dtype(), 6);
+        };
+        text_ += format("{:<10} {:<16} {:<4} {:>10.2g} {:<12} {:>{}} {:>{}} {:>12.1f} {:>12.1f}  ",
+                        "d" + exact.argument, str(argument.shape()), name(argument.dtype()),
+                        exact.largest_difference, is_equal ? "" : str(exact.position),
+                        value(exact.generated), width_, value(exact.registered), width_,
+                        timed.generated_seconds * 1e6, timed.registered_seconds * 1e6);
+        text_ += agrees ? "ok\n" : "WRONG\n";
+    }
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+  private:
+    int width_;
+    std::string text_;
+};
 
 }  // namespace
 
@@ -171,9 +195,9 @@ int compare_with_file(const Function& function, const Arguments& given, const st
                       double tolerance) {
     const ByHand by_hand(function, file);
     const Arguments doubles = in_double(given);
-    std::string text =
-        format("{:<10} {:<16} {:<4} {:>10} {:<12} {:>13} {:>13} {:>12} {:>12}\n", "what", "shape",
-               "type", "difference", "at", "generated", "by hand", "generated us", "by hand us");
+    Table table(std::ranges::any_of(given, [&](const auto& named) {
+        return is_complex(named.second.dtype()) && contains(by_hand.arguments(), named.first);
+    }));
     std::string failures;
     for (const std::string& argument : by_hand.arguments()) {
         Function compared = function;
@@ -183,16 +207,17 @@ int compare_with_file(const Function& function, const Arguments& given, const st
         };
         const GradientComparison exact = compare(doubles);
         const GradientComparison timed = compare(given);
-        const auto array = std::ranges::find(given, argument, &Arguments::value_type::first);
+        const Array& array =
+            std::ranges::find(given, argument, &Arguments::value_type::first)->second;
         const bool agrees = exact.largest_difference <= tolerance;
-        text += line(exact, timed, array->second, agrees);
+        table.line(exact, timed, array, agrees);
         if (!agrees)
             failures += format(
-                "d{}: at {} generated {:.10g}, {} {:.10g}: a relative difference of {:.2g}\n",
-                argument, str(exact.position), exact.generated, by_hand.file(), exact.registered,
-                exact.largest_difference);
+                "d{}: at {} generated {}, {} {}: a relative difference of {:.2g}\n", argument,
+                str(exact.position), number(exact.generated, array.dtype(), 10), by_hand.file(),
+                number(exact.registered, array.dtype(), 10), exact.largest_difference);
     }
-    std::cout << text << std::flush;
+    std::cout << table.text() << std::flush;
     std::cerr << failures;
     return failures.empty() ? 0 : 1;
 }

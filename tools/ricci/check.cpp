@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iostream>
 #include <memory>
 
@@ -73,17 +72,7 @@ struct Bound {
     }
 };
 
-/// The numbers of an array in f64, of complex ones both parts.
-Array in_doubles(const Array& array) {
-    if (!is_complex(array.dtype())) return array.to(DType::f64);
-    const Array whole = array.to(DType::c128);
-    Array parts(DType::f64, {2 * whole.size()});
-    if (whole.size() > 0)
-        std::memcpy(parts.data(), whole.data(), 16 * static_cast<std::size_t>(whole.size()));
-    return parts;
-}
-
-/// The bound of each of these numbers.
+/// The bound of each number of an array, see `in_doubles`.
 Array bounds_of(const runtime::Estimate& expected) {
     if (!is_complex(expected.value.dtype())) return expected.bound.contiguous();
     Array bounds(DType::f64, {2 * expected.bound.size()});
@@ -149,7 +138,10 @@ Arguments in_double(const Function& function, const Arguments& arguments) {
     for (const auto& [name, array] : arguments) {
         const bool is_number = array.is_weak() && !state.is_structural[state.position_of(name)];
         const bool is_converted = is_number || (is_floating(array.dtype()) && !array.is_weak());
-        result.emplace_back(name, is_converted ? array.to(DType::f64) : array);
+        if (is_complex(array.dtype()))
+            result.emplace_back(name, array.to(DType::c128));
+        else
+            result.emplace_back(name, is_converted ? array.to(DType::f64) : array);
     }
     return result;
 }
@@ -165,10 +157,12 @@ class GradientCheck {
         const Bound bound(function.program(), arguments_, {});
         const auto estimate = runtime::evaluate_with_bounds(bound.program, bound.arguments);
         const Array value = estimate.front().value;
-        cotangent_ = Array::randn(DType::f64, value.shape(), 17);
-        const auto weights = cotangent_.span<double>();
-        const Array values = value.to(DType::f64);
-        const Array bounds = estimate.front().bound.contiguous();
+        cotangent_ =
+            Array::randn(is_complex(value.dtype()) ? DType::c128 : DType::f64, value.shape(), 17);
+        const Array parts = in_doubles(cotangent_);
+        const auto weights = parts.span<const double>();
+        const Array values = in_doubles(value);
+        const Array bounds = bounds_of(estimate.front());
         // What the elements may be off by, and the rounding of the sum itself.
         for (std::size_t i = 0; i < weights.size(); ++i)
             value_error_ += std::abs(weights[i]) * (bounds.span<double>()[i] +
@@ -179,22 +173,24 @@ class GradientCheck {
         const auto given = std::ranges::find(arguments_, argument, &Arguments::value_type::first);
         const Program& program = function_.program();
         const std::string what = "d" + argument;
-        if (given->second.dtype() != DType::f64) {
+        if (given->second.dtype() != DType::f64 && !is_complex(given->second.dtype())) {
             report_.note(what, format("`{}` has type {}{}", argument, name(given->second.dtype()),
                                       given->second.is_weak() ? " and decides the shapes" : ""));
             return;
         }
+        Arguments all = copies(arguments_);
         Function gradient;
         try {
             gradient = function_.grad(argument, {.ties = ties_});
+            for (const Tensor& tensor : gradient.program().tensors)
+                if (tensor.role == Role::argument && !program.argument(tensor.name))
+                    all.emplace_back(tensor.name, cotangent_);
+            if (const auto complex = gradient.state()->complex_form(all)) gradient = *complex;
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::gradient) throw;
             report_.note(what, error.diagnosis().message);
             return;
         }
-        Arguments all = copies(arguments_);
-        for (const std::string& name : argument_names(gradient.program()))
-            if (!program.argument(name)) all.emplace_back(name, cotangent_);
         const Array found = gradient(copies(all));
         const Bound bound(gradient.program(), all, {});
         const auto expected = runtime::evaluate_with_bounds(bound.program, bound.arguments);
@@ -213,12 +209,6 @@ class GradientCheck {
     Array cotangent_;
     double value_error_ = 0;
 };
-
-bool has_complex_numbers(const Function& function, const Arguments& arguments) {
-    return grad::makes_complex(function.program()) ||
-           std::ranges::any_of(arguments,
-                               [](const auto& given) { return is_complex(given.second.dtype()); });
-}
 
 struct Options {
     CommonOptions common;
@@ -239,10 +229,6 @@ int run(const Options& options) {
     }
     Report report;
     check_outputs(report, function, arguments);
-    if (has_complex_numbers(function, arguments)) {
-        report.note("gradients", "the program has complex numbers");
-        return report.finish();
-    }
     GradientCheck gradients(report, function, arguments, parse_ties(options.common));
     for (const std::string& argument : argument_names(function.program()))
         gradients.check(argument);
@@ -268,8 +254,9 @@ void add_check(CLI::App& app, Command& chosen) {
         ->check(CLI::Range(1, 1024));
     command->footer(
         R"help(Outputs are compared with the reference evaluator; gradients, in f64, with it and
-with central differences at up to 32 elements. Elements where rounding or a kink decides are
-skipped. Exit status 1 when one disagrees. RICCI_DEVICE=cuda checks what runs on a GPU.
+with central differences at up to 32 elements, of complex ones in both parts. Elements where
+rounding or a kink decides are skipped. Exit status 1 when one disagrees. RICCI_DEVICE=cuda checks
+what runs on a GPU.
 With --against, the file's program may take the arguments, the outputs and the cotangent dY of the
 result (random unless given); differences are those in f64, times those of the types given.
 Examples:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "base/text.h"
@@ -10,28 +11,28 @@
 namespace ricci::tool {
 namespace {
 
-/// `sum(cotangent * result)` as a function of one element of one argument.
+/// `sum(real(conj(cotangent) * result))` as a function of one number of one argument: an element,
+/// or a part of a complex one. Arrays are looked at as their numbers, see `in_doubles`.
 class Directional {
   public:
     Directional(const Function& function, const Arguments& arguments, const std::string& wrt,
                 const Array& cotangent)
-        : function_(function), arguments_(arguments), cotangent_(cotangent.contiguous()) {
+        : function_(function), arguments_(arguments), cotangent_(in_doubles(cotangent)) {
         for (std::size_t i = 0; i < arguments_.size(); ++i)
             if (arguments_[i].first == wrt) position_ = i;
-        base_ = arguments_[position_].second.copy();
+        numbers_ = in_doubles(arguments_[position_].second);
     }
 
-    [[nodiscard]] double element(std::size_t i) const { return base_.span<double>()[i]; }
+    [[nodiscard]] double element(std::size_t i) const { return numbers_.span<double>()[i]; }
 
     [[nodiscard]] double at(std::size_t i, double value) const {
         return total(values_at(i, value));
     }
-    /// The result.
+    /// The numbers of the result.
     [[nodiscard]] Array values_at(std::size_t i, double value) const {
         Arguments moved = copies(arguments_);
-        moved[position_].second = base_.copy();
-        moved[position_].second.span<double>()[i] = value;
-        return function_(moved).to(DType::f64);
+        static_cast<double*>(moved[position_].second.data())[i] = value;
+        return in_doubles(function_(moved));
     }
     [[nodiscard]] double total(const Array& result) const {
         const auto values = result.span<const double>();
@@ -69,7 +70,7 @@ class Directional {
     const Arguments& arguments_;
     Array cotangent_;
     std::size_t position_ = 0;
-    Array base_;
+    Array numbers_;
 };
 
 /// What differences say about one element.
@@ -107,19 +108,36 @@ Estimate estimate(const Directional& sum, std::size_t i, double value_error) {
     return result;
 }
 
+/// `element 3 of W`, `imaginary part of element 3 of W`.
+std::string place(const Array& gradient, std::size_t i, const std::string& wrt) {
+    if (!is_complex(gradient.dtype())) return format("element {} of {}", i, wrt);
+    return format("{} part of element {} of {}", i % 2 == 0 ? "real" : "imaginary", i / 2, wrt);
+}
+
 }  // namespace
+
+Array in_doubles(const Array& array) {
+    if (!is_complex(array.dtype())) return array.to(DType::f64);
+    const Array whole = array.to(DType::c128);
+    Array parts(DType::f64, {2 * whole.size()});
+    if (whole.size() > 0)
+        std::memcpy(parts.data(), whole.data(), 16 * static_cast<std::size_t>(whole.size()));
+    return parts;
+}
 
 DifferenceResult compare_with_differences(const Function& function, const Arguments& arguments,
                                           const std::string& wrt, const Array& cotangent,
                                           const Array& gradient, double value_error,
                                           std::size_t max_elements) {
     const Directional sum(function, arguments, wrt, cotangent);
-    const Array ours = gradient.contiguous();
-    const auto values = ours.span<double>();
+    const Array ours = in_doubles(gradient);
+    const auto values = ours.span<const double>();
     DifferenceResult result;
-    const std::size_t count = std::min(values.size(), max_elements);
-    for (std::size_t n = 0; n < count; ++n) {
-        const std::size_t i = n * values.size() / count;
+    const std::size_t parts = is_complex(gradient.dtype()) ? 2 : 1;
+    const std::size_t elements = values.size() / parts;
+    const std::size_t count = std::min(elements, max_elements);
+    for (std::size_t n = 0; n < count * parts; ++n) {
+        const std::size_t i = n / parts * elements / count * parts + n % parts;
         const Estimate expected = estimate(sum, i, value_error);
         const double scale = std::max(std::abs(values[i]), std::abs(expected.derivative));
         const double error = std::abs(values[i] - expected.derivative);
@@ -140,8 +158,8 @@ DifferenceResult compare_with_differences(const Function& function, const Argume
             result.allowed = allowed;
         }
         if (agrees || !result.failure.empty()) continue;
-        result.failure = format("element {} of {}: gradient {:.10g}, differences {:.10g} +- {:.2g}",
-                                i, wrt, values[i], expected.derivative, allowed);
+        result.failure = format("{}: gradient {:.10g}, differences {:.10g} +- {:.2g}",
+                                place(gradient, i, wrt), values[i], expected.derivative, allowed);
     }
     return result;
 }

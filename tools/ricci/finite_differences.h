@@ -17,12 +17,16 @@ struct DifferenceResult {
     std::string failure;       ///< the first element that disagrees; empty: none
 };
 
-/// Compares the gradient of `sum(cotangent * result)` for one argument with central differences, in
-/// f64, at up to `max_elements` elements spread over the argument. What may differ is bounded by
-/// the rounding of the function values (`value_error`: of the whole sum) over the step, and by how
-/// much the difference still changes when the step is halved. At a kink the gradient has to lie
-/// between the differences of the two sides, each number of the result for itself.
-/// `arguments` are those of `function`, all floating ones f64.
+/// The numbers of an array in f64, row-major; of complex ones both parts, one after the other.
+[[nodiscard]] Array in_doubles(const Array& array);
+
+/// Compares the gradient of `sum(real(conj(cotangent) * result))` for one argument with central
+/// differences, in f64, at up to `max_elements` elements spread over the argument; of complex ones
+/// both parts move, one at a time, and are what the parts of the gradient are compared with. What
+/// may differ is bounded by the rounding of the function values (`value_error`: of the whole sum)
+/// over the step, and by how much the difference still changes when the step is halved. At a kink
+/// the gradient has to lie between the differences of the two sides, each number of the result for
+/// itself. `arguments` are those of `function`, all floating ones f64, all complex ones c128.
 [[nodiscard]] DifferenceResult compare_with_differences(const Function& function,
                                                         const Arguments& arguments,
                                                         const std::string& wrt,
