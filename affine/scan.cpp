@@ -21,8 +21,8 @@ struct Split {
 };
 
 std::size_t count_variables(const Form& form) {
-    return static_cast<std::size_t>(std::count_if(
-        form.coefficients.begin(), form.coefficients.end(), [](std::int64_t a) { return a != 0; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(form.coefficients, [](std::int64_t a) { return a != 0; }));
 }
 
 Split split(const System& system, const std::vector<bool>& is_outer) {
@@ -65,10 +65,10 @@ Split split(const System& system, const std::vector<bool>& is_outer) {
 /// constant bounds stay; rows of an equality last, so that it is recognised.
 void drop_redundant(std::vector<Form>& rows, const System& context) {
     const auto is_half_of_equality = [&](const Form& row) {
-        return std::find(rows.begin(), rows.end(), combine(-1, row, 0, {})) != rows.end();
+        return std::ranges::find(rows, combine(-1, row, 0, {})) != rows.end();
     };
     std::vector<Form> candidates = rows;
-    std::stable_sort(candidates.begin(), candidates.end(), [&](const Form& a, const Form& b) {
+    std::ranges::stable_sort(candidates, [&](const Form& a, const Form& b) {
         const bool a_last = is_half_of_equality(a);
         const bool b_last = is_half_of_equality(b);
         if (a_last != b_last) return b_last;
@@ -153,13 +153,12 @@ Scan empty_scan(const std::vector<std::size_t>& order, std::size_t outer) {
     return result;
 }
 
-std::optional<Scan> scan_checked(const System& system, const std::vector<std::size_t>& order,
-                                 std::size_t outer) {
-    std::vector<bool> is_outer(system.variables);
-    for (std::size_t p = 0; p < outer; ++p) is_outer.at(order[p]) = true;
-    const Split parts = split(system, is_outer);
-
-    Polyhedron points(system.variables);
+/// For each place in the order from `outer` on: what bounds its variable once those further in are
+/// eliminated.
+std::vector<std::vector<Form>> bounding_rows(const Split& parts, std::size_t variables,
+                                             const std::vector<std::size_t>& order,
+                                             std::size_t outer) {
+    Polyhedron points(variables);
     for (const Form& row : parts.ranges.inequalities) points.add(row);
     for (const Form& row : parts.inner) points.add(row);
     std::vector<std::vector<Form>> rows_of(order.size());
@@ -169,6 +168,15 @@ std::optional<Scan> scan_checked(const System& system, const std::vector<std::si
         }
         points.eliminate(order[p]);
     }
+    return rows_of;
+}
+
+std::optional<Scan> scan_checked(const System& system, const std::vector<std::size_t>& order,
+                                 std::size_t outer) {
+    std::vector<bool> is_outer(system.variables);
+    for (std::size_t p = 0; p < outer; ++p) is_outer.at(order[p]) = true;
+    const Split parts = split(system, is_outer);
+    std::vector<std::vector<Form>> rows_of = bounding_rows(parts, system.variables, order, outer);
 
     Scan result;
     for (std::size_t p = 0; p < outer; ++p) {

@@ -27,9 +27,8 @@ class Chooser {
         : kernel_(kernel), depth_(double(points(kernel.reduced))), target_(target) {
         choice_.contraction = std::move(contraction);
         const std::vector<Axis>& rows = choice_.contraction.rows;
-        choice_.row_axis =
-            *std::max_element(rows.begin(), rows.end(),
-                              [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
+        choice_.row_axis = *std::ranges::max_element(
+            rows, [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
     }
 
     std::optional<ContractionChoice> run() {

@@ -47,19 +47,18 @@ class Chooser {
 
   private:
     static bool contains(const std::vector<VarId>& vars, VarId var) {
-        return std::find(vars.begin(), vars.end(), var) != vars.end();
+        return std::ranges::find(vars, var) != vars.end();
     }
     /// Lanes must write different elements, and loop bounds must not change from lane to lane.
     [[nodiscard]] bool may_be_lanes(const Axis& axis) const {
         if (axis.extent < 2 || contains(kernel_.colliding, axis.var)) return false;
         const auto moves = [&](const LoopBound& bound) {
-            return std::any_of(bound.begin(), bound.end(), [&](const BoundTerm& term) {
-                return term.form.coefficient(axis.var) != 0;
-            });
+            return std::ranges::any_of(
+                bound, [&](const BoundTerm& term) { return term.form.coefficient(axis.var) != 0; });
         };
         for (const ReducedLoop& loop : loops_.loops)
             if (moves(loop.lower) || moves(loop.upper)) return false;
-        return std::all_of(kernel_.writes.begin(), kernel_.writes.end(), [&](const Store& write) {
+        return std::ranges::all_of(kernel_.writes, [&](const Store& write) {
             return write.at.affine.coefficient(axis.var) != 0 &&
                    (!write.at.computed || !depends_on(write.at.computed, axis.var));
         });

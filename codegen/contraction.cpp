@@ -184,7 +184,7 @@ class Finder {
         constexpr double copied = 0.2;
         constexpr double gathered = 1.5;
         const double lanes = full_lanes();
-        const double depth = double(points(kernel_.reduced));
+        const auto depth = double(points(kernel_.reduced));
         const auto extent = double(axis.extent);
         double rows = 1;
         for (const Axis& other : kernel_.free)
@@ -262,7 +262,10 @@ class Finder {
     /// The operands of a sum or product with those of one side together, so that they are
     /// evaluated while packing. What depends on neither side joins the shorter one.
     std::vector<Value> gathered(const Operate& operate, const ValueNode& node) {
-        std::vector<Value> rows, columns, neither, rest;
+        std::vector<Value> rows;
+        std::vector<Value> columns;
+        std::vector<Value> neither;
+        std::vector<Value> rest;
         bool rows_reduce = false;
         bool columns_reduce = false;
         for (const Value& arg : operate.args) {
@@ -293,8 +296,8 @@ class Finder {
     }
 
     static Value operand(std::vector<Operand>& operands, const Value& value, Class found) {
-        const bool is_known = std::any_of(operands.begin(), operands.end(),
-                                          [&](const Operand& o) { return o.term == value; });
+        const bool is_known =
+            std::ranges::any_of(operands, [&](const Operand& o) { return o.term == value; });
         if (!is_known) operands.push_back({value, found.rows, found.columns});
         return value;
     }

@@ -230,7 +230,7 @@ class Folder {
     }
 
     void note(const AffineForm& form, IndexRange core) {
-        const bool is_known = std::any_of(open_.begin(), open_.end(), [&](const Decision& other) {
+        const bool is_known = std::ranges::any_of(open_, [&](const Decision& other) {
             return other.form == form && other.core.low == core.low && other.core.high == core.high;
         });
         if (!is_known) open_.push_back({form, core});

@@ -63,11 +63,9 @@ class FreeLanes {
         if (kernel_.body || !lanes_.axis || lanes_.is_reduced_axis || lanes_.lanes < 4) return;
         for (Axis& axis : kernel_.free) {
             if (axis == *lanes_.axis || axis.extent < lanes_.lanes) continue;
-            if (std::find(kernel_.colliding.begin(), kernel_.colliding.end(), axis.var) !=
-                kernel_.colliding.end())
-                continue;
+            if (std::ranges::find(kernel_.colliding, axis.var) != kernel_.colliding.end()) continue;
             const std::vector<Touch> all = touches(kernel_);
-            const bool is_far = std::any_of(all.begin(), all.end(), [&](const Touch& touch) {
+            const bool is_far = std::ranges::any_of(all, [&](const Touch& touch) {
                 const std::int64_t step = touch.address.coefficient(lanes_.axis->var);
                 return !touch.is_store && !touch.is_computed && step != 0 && step != 1 &&
                        touch.address.coefficient(axis.var) == 1;

@@ -151,8 +151,8 @@ class Grouper {
         });
     }
     bool is_updated(TensorId tensor) const {
-        return std::any_of(program_.tensors.begin(), program_.tensors.end(),
-                           [&](const BoundTensor& other) { return other.previous == tensor; });
+        return std::ranges::any_of(
+            program_.tensors, [&](const BoundTensor& other) { return other.previous == tensor; });
     }
 
     // Inlining.
@@ -304,8 +304,8 @@ class Grouper {
     }
 
     static bool reads_a_write(const Group& consumer, const Group& producer) {
-        return std::any_of(producer.writes.begin(), producer.writes.end(),
-                           [&](const BoundEquation& w) { return reads(consumer, w.target); });
+        return std::ranges::any_of(
+            producer.writes, [&](const BoundEquation& w) { return reads(consumer, w.target); });
     }
 
     /// The consumer's equation over the producer's indices, its reads of the producer's writes
@@ -416,8 +416,8 @@ class Grouper {
     }
     /// What comes after a check may rely on it.
     bool gives_verdict(const Group& group) const {
-        return std::any_of(group.writes.begin(), group.writes.end(),
-                           [&](const BoundEquation& w) { return verdicts_.contains(w.target); });
+        return std::ranges::any_of(
+            group.writes, [&](const BoundEquation& w) { return verdicts_.contains(w.target); });
     }
     /// Nothing between them reads or updates what the producer makes, or overwrites what it reads.
     bool can_sink(std::size_t producer, std::size_t consumer) const {
@@ -434,11 +434,11 @@ class Grouper {
     void drop_unread(Group& group) {
         std::vector<BoundEquation> kept;
         for (const BoundEquation& write : group.writes) {
-            const bool is_needed =
-                write.op != Assign::define || outputs_.contains(write.target) ||
-                is_updated(write.target) ||
-                std::any_of(groups_.begin(), groups_.end(),
-                            [&](const Group& other) { return reads(other, write.target); });
+            const bool is_needed = write.op != Assign::define || outputs_.contains(write.target) ||
+                                   is_updated(write.target) ||
+                                   std::ranges::any_of(groups_, [&](const Group& other) {
+                                       return reads(other, write.target);
+                                   });
             if (is_needed) kept.push_back(write);
         }
         group.writes = std::move(kept);

@@ -15,7 +15,7 @@
 namespace ricci::codegen {
 
 BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) {
-    const auto found = std::find(places.begin(), places.end(), place);
+    const auto found = std::ranges::find(places, place);
     if (found != places.end()) {
         const auto position = std::size_t(found - places.begin());
         nest.buffers[position].is_written |= is_written;
@@ -93,7 +93,7 @@ bool join_neighbours(Kernel& kernel, std::vector<Axis>& axes, const std::set<Var
         const Axis outer = axes[i];
         const Axis inner = axes[i + 1];
         if (fixed.contains(outer.var) || fixed.contains(inner.var)) continue;
-        const bool walk_as_one = std::all_of(all.begin(), all.end(), [&](const Touch& touch) {
+        const bool walk_as_one = std::ranges::all_of(all, [&](const Touch& touch) {
             return touch.address.coefficient(outer.var) ==
                    inner.extent * touch.address.coefficient(inner.var);
         });

@@ -82,7 +82,7 @@ struct Touch {
 [[nodiscard]] std::vector<Touch> touches(const Kernel& kernel);
 
 /// Whether the variable occurs in the value.
-[[nodiscard]] bool depends_on(const Value& value, VarId var);
+[[nodiscard]] bool depends_on(const Value& root, VarId var);
 
 /// The least and the greatest value of a form over all points of the axes.
 [[nodiscard]] std::pair<std::int64_t, std::int64_t> value_range(const Kernel& kernel,
@@ -90,10 +90,10 @@ struct Touch {
 
 /// Whether every load in the value stays inside its buffer at all points of the axes, whatever the
 /// conditions.
-[[nodiscard]] bool is_inside_everywhere(const Kernel& kernel, const Value& value);
+[[nodiscard]] bool is_inside_everywhere(const Kernel& kernel, const Value& root);
 
 /// Whether the value moves along the axis, and every load in it that does moves by one element.
-[[nodiscard]] bool is_contiguous(const Value& value, VarId var);
+[[nodiscard]] bool is_contiguous(const Value& root, VarId var);
 
 /// Cycles of a scalar core for one evaluation, roughly: what grains and inlining go by.
 [[nodiscard]] double cost(const std::vector<Value>& values);

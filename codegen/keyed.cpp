@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "codegen/equation_maker.h"
@@ -47,20 +48,20 @@ class KeyedUpdates {
     void drop_unread(std::size_t given) {
         std::set<TensorId> read;
         std::vector<BoundEquation> kept;
-        for (auto each = program_.equations.rbegin(); each != program_.equations.rend(); ++each) {
-            const bool is_new = position(each->target) >= given;
-            const std::optional<TensorId> previous = program_.at(each->target).previous;
-            if (is_new && !read.contains(each->target) && !previous) continue;
-            std::vector<Expr> terms = each->at;
-            terms.push_back(each->value);
-            if (each->reduction && each->reduction->condition)
-                terms.push_back(each->reduction->condition);
+        for (BoundEquation& each : program_.equations | std::views::reverse) {
+            const bool is_new = position(each.target) >= given;
+            const std::optional<TensorId> previous = program_.at(each.target).previous;
+            if (is_new && !read.contains(each.target) && !previous) continue;
+            std::vector<Expr> terms = each.at;
+            terms.push_back(each.value);
+            if (each.reduction && each.reduction->condition)
+                terms.push_back(each.reduction->condition);
             for (const Expr term : terms)
                 for (const TensorId tensor : tensors_read(term)) read.insert(tensor);
             if (previous) read.insert(*previous);
-            kept.push_back(std::move(*each));
+            kept.push_back(std::move(each));
         }
-        std::reverse(kept.begin(), kept.end());
+        std::ranges::reverse(kept);
         program_.equations = std::move(kept);
     }
 
@@ -74,10 +75,9 @@ class KeyedUpdates {
         std::vector<Expr> rest;
         for (Expr conjunct : conjuncts(reduction.condition)) {
             const auto keyed = keyed_index(conjunct, equation);
-            const bool is_new =
-                keyed && std::none_of(keys.begin(), keys.end(), [&](const Keyed& other) {
-                    return other.index == keyed->index;
-                });
+            const bool is_new = keyed && std::ranges::none_of(keys, [&](const Keyed& other) {
+                                    return other.index == keyed->index;
+                                });
             if (is_new)
                 keys.push_back(*keyed);
             else
@@ -100,7 +100,7 @@ class KeyedUpdates {
         if (!target_.is_gpu()) return values > few_keys ? KeyedWay::in_order : KeyedWay::search;
         KeyedWork work{.segments = values};
         const auto is_of_key = [&](IndexId id) {
-            return std::any_of(keys.begin(), keys.end(), [&](const Keyed& keyed) {
+            return std::ranges::any_of(keys, [&](const Keyed& keyed) {
                 return keyed.index == id || mentions(keyed.key, id);
             });
         };
@@ -140,16 +140,15 @@ class KeyedUpdates {
 
     [[nodiscard]] KeyedWay cheapest(const KeyedWork& work,
                                     std::initializer_list<KeyedWay> ways) const {
-        return *std::min_element(ways.begin(), ways.end(), [&](KeyedWay a, KeyedWay b) {
+        return *std::ranges::min_element(ways, [&](KeyedWay a, KeyedWay b) {
             return microseconds(a, work, target_) < microseconds(b, work, target_);
         });
     }
 
     [[nodiscard]] bool has_no_points(const BoundEquation& equation) const {
         const auto is_empty = [&](IndexId id) { return program_.at(id).extent() == 0; };
-        return std::any_of(equation.indices.begin(), equation.indices.end(), is_empty) ||
-               (equation.reduction && std::any_of(equation.reduction->indices.begin(),
-                                                  equation.reduction->indices.end(), is_empty));
+        return std::ranges::any_of(equation.indices, is_empty) ||
+               (equation.reduction && std::ranges::any_of(equation.reduction->indices, is_empty));
     }
 
     /// `t == key`, either way round, where the target has t as a subscript and the key is data.
@@ -162,7 +161,7 @@ class KeyedUpdates {
             if (!index || !is_integer(key->dtype) || !is_plain_subscript(*index, equation))
                 continue;
             const std::vector<IndexId> inside = free_indices(key);
-            const bool mentions = std::find(inside.begin(), inside.end(), *index) != inside.end();
+            const bool mentions = std::ranges::find(inside, *index) != inside.end();
             if (mentions || tensors_read(key).empty()) continue;
             return Keyed{*index, key->dtype == DType::i64 ? key : context_.cast(key, DType::i64)};
         }
@@ -259,8 +258,8 @@ class KeyedUpdates {
         // What is summed at each point of the others.
         std::vector<IndexId> inner = reduction.indices;
         std::erase_if(inner, [&](IndexId id) {
-            return std::any_of(keys.begin(), keys.end(),
-                               [&](const Keyed& keyed) { return mentions(keyed.key, id); });
+            return std::ranges::any_of(keys,
+                                       [&](const Keyed& keyed) { return mentions(keyed.key, id); });
         });
         Expr guard;
         Expr condition;
@@ -268,8 +267,8 @@ class KeyedUpdates {
             guard = make_.both(guard, make_.is_value_of(keyed.index, keyed.key));
         const Expr is_found = guard;
         for (Expr conjunct : rest) {
-            const bool is_inner = std::any_of(inner.begin(), inner.end(),
-                                              [&](IndexId id) { return mentions(conjunct, id); });
+            const bool is_inner =
+                std::ranges::any_of(inner, [&](IndexId id) { return mentions(conjunct, id); });
             Expr& place = is_inner ? condition : guard;
             place = context_.logical_and(place, conjunct);
         }
@@ -302,13 +301,12 @@ class KeyedUpdates {
                                               const std::vector<Keyed>& keys,
                                               const std::vector<IndexId>& inner) {
         std::vector<IndexId> keyed_points = equation.reduction->indices;
-        std::erase_if(keyed_points, [&](IndexId id) {
-            return std::find(inner.begin(), inner.end(), id) != inner.end();
-        });
+        std::erase_if(keyed_points,
+                      [&](IndexId id) { return std::ranges::find(inner, id) != inner.end(); });
         std::vector<IndexId> result;
         for (IndexId id : equation.indices) {
-            const bool is_keyed = std::any_of(
-                keys.begin(), keys.end(), [&](const Keyed& keyed) { return keyed.index == id; });
+            const bool is_keyed =
+                std::ranges::any_of(keys, [&](const Keyed& keyed) { return keyed.index == id; });
             if (!is_keyed) {
                 result.push_back(id);
                 continue;

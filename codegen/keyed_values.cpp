@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 bool has(const std::vector<T>& list, const T& value) {
-    return std::find(list.begin(), list.end(), value) != list.end();
+    return std::ranges::find(list, value) != list.end();
 }
 
 /// The element of a total [places..., row...], which begins at the lower bounds of the indices.
@@ -36,6 +36,36 @@ void store_values(EquationMaker& make, KeyedValues& keyed, const Reduction& redu
     keyed.value = make.context().access(values, at, dtype);
 }
 
+bool any_mentions(const std::vector<Keyed>& keys, IndexId id) {
+    return std::ranges::any_of(keys, [&](const Keyed& key) { return mentions(key.key, id); });
+}
+
+/// Names the indices of the points, the places that they choose, and the row. A free index that a
+/// key depends on is a point's too, and chooses the element with the key; what stands for it is
+/// returned.
+EquationMaker::Numbers name_indices(EquationMaker& make, const BoundEquation& equation,
+                                    const std::vector<Keyed>& keys, KeyedValues& keyed) {
+    BoundProgram& program = make.program();
+    EquationMaker::Numbers own;
+    for (const IndexId id : equation.indices) {
+        const auto key =
+            std::ranges::find_if(keys, [&](const Keyed& each) { return each.index == id; });
+        if (key != keys.end()) {
+            keyed.places.push_back({id, key->key});
+        } else if (any_mentions(keys, id)) {
+            const BoundIndex range = program.at(id);
+            const IndexId point = make.index(range.name, range.extent());
+            program.indices[position(point)] = range;
+            keyed.points.push_back(point);
+            keyed.places.push_back({id, make.value(point)});
+            own.emplace(std::uint32_t(id), make.value(point));
+        } else {
+            keyed.row.push_back(id);
+        }
+    }
+    return own;
+}
+
 }  // namespace
 
 bool mentions(Expr e, IndexId index) { return has(free_indices(e), index); }
@@ -51,31 +81,10 @@ void sum_by_key(EquationMaker& make, InverseIndices& indices, const BoundEquatio
                       .valid = {},
                       .value = equation.value,
                       .reducer = reduction.reducer};
-    const auto any_key_mentions = [&](IndexId id) {
-        return std::any_of(keys.begin(), keys.end(),
-                           [&](const Keyed& key) { return mentions(key.key, id); });
-    };
     std::vector<IndexId> inner;
     for (const IndexId id : reduction.indices)
-        (any_key_mentions(id) ? keyed.points : inner).push_back(id);
-    // A free index that a key depends on is a point's too, and chooses the element with the key.
-    EquationMaker::Numbers own;
-    for (const IndexId id : equation.indices) {
-        const auto key = std::find_if(keys.begin(), keys.end(),
-                                      [&](const Keyed& each) { return each.index == id; });
-        if (key != keys.end()) {
-            keyed.places.push_back({id, key->key});
-        } else if (any_key_mentions(id)) {
-            const BoundIndex range = program.at(id);
-            const IndexId point = make.index(range.name, range.extent());
-            program.indices[position(point)] = range;
-            keyed.points.push_back(point);
-            keyed.places.push_back({id, make.value(point)});
-            own.emplace(std::uint32_t(id), make.value(point));
-        } else {
-            keyed.row.push_back(id);
-        }
-    }
+        (any_mentions(keys, id) ? keyed.points : inner).push_back(id);
+    const EquationMaker::Numbers own = name_indices(make, equation, keys, keyed);
     Expr in_range;
     for (KeyedValues::Place& place : keyed.places) {
         place.key = make.with(place.key, own);
@@ -90,8 +99,8 @@ void sum_by_key(EquationMaker& make, InverseIndices& indices, const BoundEquatio
     for (const Expr conjunct : rest) {
         const Expr now = make.with(conjunct, found);
         const std::vector<IndexId> used = free_indices(now);
-        const bool is_of_points = std::all_of(used.begin(), used.end(),
-                                              [&](IndexId id) { return has(keyed.points, id); });
+        const bool is_of_points =
+            std::ranges::all_of(used, [&](IndexId id) { return has(keyed.points, id); });
         Expr& place = is_of_points ? keyed.valid : condition;
         place = make.both(place, now);
     }
@@ -118,9 +127,9 @@ void sum_by_key(EquationMaker& make, InverseIndices& indices, const BoundEquatio
 Meeting meeting(const BoundEquation& equation) {
     Meeting result;
     for (const IndexId id : equation.indices) {
-        const auto names = std::count_if(equation.at.begin(), equation.at.end(),
-                                         [&](Expr e) { return mentions(e, id); });
-        const bool is_alone = std::any_of(equation.at.begin(), equation.at.end(), [&](Expr e) {
+        const auto names =
+            std::ranges::count_if(equation.at, [&](Expr e) { return mentions(e, id); });
+        const bool is_alone = std::ranges::any_of(equation.at, [&](Expr e) {
             const auto* value = std::get_if<IndexValue>(&e->term);
             return value && value->index == id;
         });

@@ -186,7 +186,7 @@ class ContractionLowering {
 
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
     Body task_loops(const Axis& row_tiles, const Axis& column_tiles, Body tile) {
-        const double depth = double(points(kernel_.reduced));
+        const auto depth = double(points(kernel_.reduced));
         const double element_cycles = std::max(1.0, body_cost(kernel_) - 2) / 2;
         const double tile_cycles = depth * double(tile_.rows * tile_.vectors) * element_cycles;
         const double all =

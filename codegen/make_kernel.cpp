@@ -100,7 +100,7 @@ class KernelMaker {
         const bool overwrites = write.op == Assign::set || write.op == Assign::define;
         if (overwrites && write.is_injective) return;
         for (std::size_t i = 0; i < group_.indices.size(); ++i) {
-            const bool is_alone = std::any_of(write.at.begin(), write.at.end(), [&](Expr e) {
+            const bool is_alone = std::ranges::any_of(write.at, [&](Expr e) {
                 const std::optional<AffineForm> subscript = affine_term(e);
                 return subscript && subscript->terms.size() == 1 &&
                        subscript->terms[0].var == kernel_.free[i].var;

@@ -157,7 +157,7 @@ struct Let {
 /// Names an integer quotient/remainder of a variable: var = floor(form / divisor) % modulus
 /// (modulus 0: none). This is how one parallel range runs over several loops.
 struct LetVar {
-    VarId var;
+    VarId var{};
     AffineForm form;
     std::int64_t divisor = 1;
     std::int64_t modulus = 0;

@@ -97,7 +97,8 @@ class Printer {
     void line(std::string_view text) { text_ += format("{:{}}{}\n", "", 2 * depth_, text); }
 
     void print(const Body& body) {
-        for (const Stmt& stmt : body) match(stmt.node, [&](const auto& node) { print(node); });
+        for (const Stmt& stmt : body)
+            match(stmt.node, [&](const auto& node) { this->print(node); });
     }
     void print(const Loop& loop) {
         line(format("{} {} in {}..{}{}", name(loop.bind), nest_.at(loop.var).name,

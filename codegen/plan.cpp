@@ -26,7 +26,7 @@ namespace {
 
 /// One past the last element that a tensor's strides reach.
 std::int64_t span(const BoundTensor& tensor) {
-    if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) return 0;
+    if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) return 0;
     std::int64_t last = 0;
     for (std::size_t d = 0; d < tensor.shape.size(); ++d)
         last += (tensor.shape[d] - 1) * std::max<std::int64_t>(tensor.strides[d], 0);
@@ -106,9 +106,9 @@ class Planner {
             if (group.result) {
                 // The node that stands for the reduced value is no read.
                 const TensorId result = std::get<Access>(group.result->term).tensor;
-                const bool is_stored =
-                    std::any_of(group.writes.begin(), group.writes.end(),
-                                [&](const BoundEquation& write) { return write.target == result; });
+                const bool is_stored = std::ranges::any_of(
+                    group.writes,
+                    [&](const BoundEquation& write) { return write.target == result; });
                 if (!is_stored) used.erase(storage(program_, result));
             }
         }
@@ -165,7 +165,7 @@ class Planner {
         const auto reads = [&](Expr e) {
             if (!e) return false;
             const std::vector<TensorId> read = tensors_read(e);
-            return std::find(read.begin(), read.end(), tensor) != read.end();
+            return std::ranges::find(read, tensor) != read.end();
         };
         for (std::size_t i = g + 1; i < groups_.size(); ++i) {
             const Group& group = groups_[i];
@@ -173,7 +173,7 @@ class Planner {
             if (group.reduction && reads(group.reduction->condition)) return true;
             for (const BoundEquation& write : group.writes)
                 if (reads(write.value) ||
-                    std::any_of(write.at.begin(), write.at.end(), [&](Expr e) { return reads(e); }))
+                    std::ranges::any_of(write.at, [&](Expr e) { return reads(e); }))
                     return true;
         }
         return false;

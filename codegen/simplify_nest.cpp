@@ -17,10 +17,9 @@ LoopBound folded(const LoopBound& bound, bool is_lower) {
     std::optional<std::int64_t> constant;
     for (const BoundTerm& term : bound) {
         if (!term.form.is_constant()) {
-            const bool is_known =
-                std::any_of(result.begin(), result.end(), [&](const BoundTerm& other) {
-                    return other.form == term.form && other.divisor == term.divisor;
-                });
+            const bool is_known = std::ranges::any_of(result, [&](const BoundTerm& other) {
+                return other.form == term.form && other.divisor == term.divisor;
+            });
             if (!is_known) result.push_back(term);
             continue;
         }
@@ -116,7 +115,7 @@ Body simplified(Body body) {
         match(
             std::move(body[i].node), [&](Loop&& loop) { add_loop(out, std::move(loop)); },
             [&](Guard&& guard) { add_guard(out, std::move(guard)); },
-            [&](auto&& other) { out.push_back({std::move(other)}); });
+            [&](auto&& other) { out.push_back({std::forward<decltype(other)>(other)}); });
     }
     return out;
 }

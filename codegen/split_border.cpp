@@ -59,10 +59,9 @@ std::vector<Kernel> split_border(const Kernel& kernel, std::int64_t lanes) {
     const ReducedLoops reduced = reduced_loops(kernel, kernel.reduced);
     for (std::size_t i = kernel.free.size(); i-- > 0;) {
         const Axis axis = kernel.free[i];
-        const bool is_contiguous =
-            std::all_of(kernel.writes.begin(), kernel.writes.end(), [&](const Store& write) {
-                return !write.at.computed && write.at.affine.coefficient(axis.var) == 1;
-            });
+        const bool is_contiguous = std::ranges::all_of(kernel.writes, [&](const Store& write) {
+            return !write.at.computed && write.at.affine.coefficient(axis.var) == 1;
+        });
         if (!is_contiguous) continue;
         Core core(axis.var, axis.extent);
         bool is_known = true;

@@ -95,10 +95,9 @@ Kernel total_kernel(const Kernel& kernel, const Axis& chunk, const Parts& parts,
 }  // namespace
 
 std::size_t longest(const std::vector<Axis>& axes) {
-    return std::size_t(
-        std::max_element(axes.begin(), axes.end(),
-                         [](const Axis& a, const Axis& b) { return a.extent < b.extent; }) -
-        axes.begin());
+    return std::size_t(std::ranges::max_element(
+                           axes, [](const Axis& a, const Axis& b) { return a.extent < b.extent; }) -
+                       axes.begin());
 }
 
 std::int64_t chunk_length(std::int64_t extent, std::int64_t chunks) {

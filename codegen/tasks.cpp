@@ -70,8 +70,8 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     std::vector<Axis> inside;
     for (const Axis& axis : kernel.free) {
         if (axis == last) continue;
-        const bool collides = std::find(kernel.colliding.begin(), kernel.colliding.end(),
-                                        axis.var) != kernel.colliding.end();
+        const bool collides =
+            std::ranges::find(kernel.colliding, axis.var) != kernel.colliding.end();
         (collides ? inside : cut).push_back(axis);
     }
     if (last) (inside.empty() ? cut : inside).push_back(*last);

@@ -37,7 +37,7 @@ TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, s
                               double(ceil_div(contraction.lane.extent, width) * width) *
                               double(row_axis) / double(ceil_div(row_axis, rows) * rows);
         // Eight accumulators hide the latency of an fma; loads take slots beside it.
-        const double area = double(rows * vectors);
+        const auto area = double(rows * vectors);
         const double score =
             filled * std::min(1.0, area / 8) * area / (area + 0.1 * double(rows + vectors));
         if (score <= best_score) continue;

@@ -33,11 +33,25 @@ std::optional<Form> times(std::int64_t factor, const Form& a) {
 }
 
 bool is_constant(const Form& form) {
-    return std::all_of(form.coefficients.begin(), form.coefficients.end(),
-                       [](std::int64_t a) { return a == 0; });
+    return std::ranges::all_of(form.coefficients, [](std::int64_t a) { return a == 0; });
 }
 
 using Forms = ExprMap<std::optional<Form>>;
+
+std::optional<Form> product(const std::vector<Form>& args) {
+    std::optional<Form> total = Form{.constant = 1, .coefficients = {}};
+    for (const Form& arg : args) {
+        if (!total) return std::nullopt;
+        if (is_constant(*total)) {
+            total = times(total->constant, arg);
+        } else if (is_constant(arg)) {
+            total = times(arg.constant, *total);
+        } else {
+            return std::nullopt;
+        }
+    }
+    return total;
+}
 
 /// The form of an operation, from those of its operands.
 std::optional<Form> form_of(const Apply& apply, const Forms& forms, Variables& variables) {
@@ -55,20 +69,7 @@ std::optional<Form> form_of(const Apply& apply, const Forms& forms, Variables& v
         return total;
     }
     if (apply.op == Op::neg) return times(-1, args[0]);
-    if (apply.op == Op::mul) {
-        std::optional<Form> total = Form{.constant = 1, .coefficients = {}};
-        for (const Form& arg : args) {
-            if (!total) return std::nullopt;
-            if (is_constant(*total)) {
-                total = times(total->constant, arg);
-            } else if (is_constant(arg)) {
-                total = times(arg.constant, *total);
-            } else {
-                return std::nullopt;
-            }
-        }
-        return total;
-    }
+    if (apply.op == Op::mul) return product(args);
     if (apply.op == Op::floordiv || apply.op == Op::mod) {
         if (!is_constant(args[1]) || args[1].constant <= 0) return std::nullopt;
         const std::int64_t divisor = args[1].constant;
@@ -82,6 +83,24 @@ std::optional<Form> form_of(const Apply& apply, const Forms& forms, Variables& v
 }
 
 bool is_exact(DType dtype) { return dtype == DType::none || dtype == DType::i64; }
+
+/// The form of a term, from those of its operands.
+std::optional<Form> form_of(Expr e, const Forms& forms, Variables& variables) {
+    if (!is_exact(e->dtype)) return std::nullopt;
+    if (const auto* literal = std::get_if<Literal>(&e->term)) {
+        const auto* value = std::get_if<std::int64_t>(&literal->value);
+        if (value == nullptr) return std::nullopt;
+        return Form{.constant = *value, .coefficients = {}};
+    }
+    if (const auto* index = std::get_if<IndexValue>(&e->term)) {
+        const std::size_t v = variables.number(index->index);
+        Form form{.constant = 0, .coefficients = std::vector<std::int64_t>(v + 1)};
+        form.coefficients[v] = 1;
+        return form;
+    }
+    const auto* apply = std::get_if<Apply>(&e->term);
+    return apply == nullptr ? std::nullopt : form_of(*apply, forms, variables);
+}
 
 /// The comparison that a term is.
 std::optional<Comparison> as_comparison(Expr e) {
@@ -100,7 +119,7 @@ Variables::Variables(const std::vector<IndexId>& indices, Atoms atoms) : atoms_(
 }
 
 std::size_t Variables::find_or_add(const std::variant<IndexId, affine::Quotient>& atom) {
-    const auto found = std::find(atoms_of_.begin(), atoms_of_.end(), atom);
+    const auto found = std::ranges::find(atoms_of_, atom);
     if (found != atoms_of_.end()) return static_cast<std::size_t>(found - atoms_of_.begin());
     atoms_of_.push_back(atom);
     return atoms_of_.size() - 1;
@@ -140,23 +159,7 @@ void Variables::define(affine::System& system) const {
 
 std::optional<affine::Form> affine_form(Expr e, Variables& variables) {
     Forms forms;
-    for (const Expr node : postorder({e})) {
-        std::optional<Form> form;
-        if (is_exact(node->dtype)) {
-            if (const auto* literal = std::get_if<Literal>(&node->term)) {
-                if (const auto* value = std::get_if<std::int64_t>(&literal->value)) {
-                    form = Form{.constant = *value, .coefficients = {}};
-                }
-            } else if (const auto* index = std::get_if<IndexValue>(&node->term)) {
-                const std::size_t v = variables.number(index->index);
-                form = Form{.constant = 0, .coefficients = std::vector<std::int64_t>(v + 1)};
-                form->coefficients[v] = 1;
-            } else if (const auto* apply = std::get_if<Apply>(&node->term)) {
-                form = form_of(*apply, forms, variables);
-            }
-        }
-        forms.emplace(node, std::move(form));
-    }
+    for (const Expr node : postorder({e})) forms.emplace(node, form_of(node, forms, variables));
     return forms.at(e);
 }
 

@@ -1,6 +1,7 @@
 // dsl/ast.cpp – release and printing of syntax trees
 #include "dsl/ast.h"
 
+#include <ranges>
 #include <utility>
 
 #include "base/match.h"
@@ -158,8 +159,8 @@ class TreePrinter {
             link = goes_on ? next : nullptr;
         }
         expr(*first, "");
-        for (auto each = links.rbegin(); each != links.rend(); ++each)
-            expr(*(*each)->b, format("{} ", name((*each)->op)));
+        for (const Binary* each : links | std::views::reverse)
+            expr(*each->b, format("{} ", name(each->op)));
     }
     void reduce(const Reduce& reduce) {
         for (const ReduceIndex& each : reduce.indices)

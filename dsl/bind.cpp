@@ -1,6 +1,7 @@
 // dsl/bind.cpp – shapes and types to a program: ranges as numbers, proofs, typed terms
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "base/text.h"
@@ -137,19 +138,19 @@ class Binder {
         for (bool grows = true; grows;) {
             grows = false;
             list.clear();
-            for (auto it = program_.equations.rbegin(); it != program_.equations.rend(); ++it) {
-                if (!needed.contains(it->target)) continue;
-                list.push_back(&*it);
-                if (it->previous) needed.insert(*it->previous);
-                const auto [begin, end] = verdicts_of_.equal_range(it->target);
+            for (const Equation& equation : program_.equations | std::views::reverse) {
+                if (!needed.contains(equation.target)) continue;
+                list.push_back(&equation);
+                if (equation.previous) needed.insert(*equation.previous);
+                const auto [begin, end] = verdicts_of_.equal_range(equation.target);
                 for (auto verdict = begin; verdict != end; ++verdict)
                     grows |= needed.insert(verdict->second).second;
-                for (TensorId id : tensors_read(it->value)) needed.insert(id);
-                for (Expr subscript : it->at)
+                for (TensorId id : tensors_read(equation.value)) needed.insert(id);
+                for (Expr subscript : equation.at)
                     for (TensorId id : tensors_read(subscript)) needed.insert(id);
             }
         }
-        std::reverse(list.begin(), list.end());
+        std::ranges::reverse(list);
         return list;
     }
 
@@ -213,7 +214,7 @@ class Binder {
         result.value = context_.apply(
             Op::select, {inside, result.value, neutral(context_, result.op, dtype)}, dtype);
         const Shape& shape = bound_.at(equation.target).shape;
-        if (std::find(shape.begin(), shape.end(), 0) != shape.end()) add_empty_index(result);
+        if (std::ranges::find(shape, 0) != shape.end()) add_empty_index(result);
     }
 
     /// There is no element to write.
@@ -225,9 +226,8 @@ class Binder {
     /// Adds the checks that the terms lowered last need, in front of the equation.
     void check_gathers(const Equation& equation, const std::vector<IndexId>& domain) {
         for (const EmptyDimension& empty : lowering_.take_empty()) {
-            const bool has_points = std::all_of(domain.begin(), domain.end(), [&](IndexId id) {
-                return bound_.at(id).extent() > 0;
-            });
+            const bool has_points =
+                std::ranges::all_of(domain, [&](IndexId id) { return bound_.at(id).extent() > 0; });
             if (!has_points) continue;
             const std::string& name = bound_.at(empty.tensor).name;
             throw Error({.kind = ErrorKind::range,
@@ -413,7 +413,7 @@ class Binder {
         check_place(result.target, result.at, result.indices, Expr());
         result.is_injective = prove_injective(bound_.indices, result.indices, result.at);
         if (result.is_injective) return;
-        const bool is_open = std::any_of(equation.at.begin(), equation.at.end(), [&](Expr at) {
+        const bool is_open = std::ranges::any_of(equation.at, [&](Expr at) {
             return std::holds_alternative<Modified>(at->term) || reads_data(program_, at);
         });
         // What each point reads there before has to be its own.
@@ -545,7 +545,7 @@ std::vector<const ArgumentSpec*> match_arguments(const Program& program,
 
 /// Whether an array that is given has another rank than the program is for.
 bool has_other_ranks(const Program& program, const Signature& signature) {
-    return std::any_of(program.arguments.begin(), program.arguments.end(), [&](TensorId id) {
+    return std::ranges::any_of(program.arguments, [&](TensorId id) {
         const auto found = signature.find(program.at(id).name);
         return program.at(id).role == Role::argument && found != signature.end() &&
                std::ssize(found->second.shape) != program.at(id).rank;

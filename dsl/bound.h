@@ -69,7 +69,7 @@ struct Reduction {
 /// index values are i64, converted where floating). No Size and no Reduce is left. Subscripts are
 /// i64 terms, proved in bounds for the domain.
 struct BoundEquation {
-    TensorId target;
+    TensorId target{};
     std::vector<Expr> at;
     Assign op = Assign::define;  ///< define set add mul max min
     std::vector<IndexId> indices;

@@ -93,8 +93,10 @@ class Access : public Term {
     ~Access() = default;
 
     /// `:=`, a new array.
+    // NOLINTBEGIN(misc-unconventional-assign-operator): it writes a statement, and assigns nothing
     Statement operator=(const Term& value) const { return statement(":=", value); }
     Statement operator=(const Access& value) const { return statement(":=", value); }
+    // NOLINTEND(misc-unconventional-assign-operator)
     /// `=`, elements of an array that exists.
     [[nodiscard]] Statement set(const Term& value) const { return statement("=", value); }
     Statement operator+=(const Term& value) const { return statement("+=", value); }
@@ -135,10 +137,11 @@ extern const Term end;
 class Over {
   public:
     template <class... T>
-    Over(const Index& first, const T&... more)
-        : Over{Range{first.text()}, as_range(more)...} {}  // NOLINT
+    Over(const Index& first, const T&... more)  // NOLINT(google-explicit-constructor)
+        : Over{Range{first.text()}, as_range(more)...} {}
     template <class... T>
-    Over(const Range& first, const T&... more) : text_(first.text) {  // NOLINT
+    Over(const Range& first, const T&... more)
+        : text_(first.text) {  // NOLINT(google-explicit-constructor)
         ((text_ += "," + as_range(more).text), ...);
     }
     /// Only the points where the condition holds: the others are skipped.

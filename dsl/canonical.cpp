@@ -48,7 +48,7 @@ struct Scope {
 };
 
 bool has_element(const std::vector<IndexId>& list, IndexId i) {
-    return std::find(list.begin(), list.end(), i) != list.end();
+    return std::ranges::find(list, i) != list.end();
 }
 
 /// The reductions of a term that stand in no other reduction.
@@ -72,10 +72,10 @@ std::vector<Expr> outermost_reductions(Expr root) {
 
 bool holds_gather(const Program& program, const std::vector<Expr>& roots) {
     const std::vector<Expr> nodes = postorder(roots);
-    return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) {
+    return std::ranges::any_of(nodes, [&](Expr e) {
         const auto* access = std::get_if<Access>(&e->term);
-        return access && std::any_of(access->at.begin(), access->at.end(),
-                                     [&](Expr at) { return reads_data(program, at); });
+        return access &&
+               std::ranges::any_of(access->at, [&](Expr at) { return reads_data(program, at); });
     });
 }
 
@@ -119,7 +119,7 @@ class Canonicaliser {
     Reduce with_lifted_operands(const Reduce& reduce, const Scope& scope);
     bool reads_scalars_alone(Expr condition) const;
     Reduce guarded(Reduce reduce, const Scope& scope) const;
-    Expr temporary(const Reduce& reduce, const Scope& scope);
+    Expr temporary(const Reduce& unguarded, const Scope& scope);
     Holder make_temporary(const Reduce& reduce, const Pattern& pattern, const Scope& scope);
 
     Pattern pattern(const Reduce& reduce) const;
@@ -192,7 +192,7 @@ std::vector<TensorId> Canonicaliser::made_with(const Equation& statement) const 
     std::vector<TensorId> found{statement.target};
     const auto add_temporaries = [&](const Equation& equation) {
         for (TensorId id : tensors_read(equation.value)) {
-            const bool is_new = std::find(found.begin(), found.end(), id) == found.end();
+            const bool is_new = std::ranges::find(found, id) == found.end();
             if (is_new && program_.at(id).role == Role::temporary) found.push_back(id);
         }
     };
@@ -202,7 +202,7 @@ std::vector<TensorId> Canonicaliser::made_with(const Equation& statement) const 
     for (auto equation = program_.equations.rbegin();
          equation != program_.equations.rend() && left > 0; ++equation) {
         if (equation->target == statement.target) continue;
-        if (std::find(found.begin(), found.end(), equation->target) == found.end()) continue;
+        if (std::ranges::find(found, equation->target) == found.end()) continue;
         const std::size_t before = found.size();
         add_temporaries(*equation);
         left += found.size() - before - 1;
@@ -212,7 +212,7 @@ std::vector<TensorId> Canonicaliser::made_with(const Equation& statement) const 
 
 /// Whether some points write nothing: then the value is not what is reduced, but chosen after.
 bool Canonicaliser::has_padded_target(const Equation& equation) {
-    return std::any_of(equation.at.begin(), equation.at.end(), [](Expr at) {
+    return std::ranges::any_of(equation.at, [](Expr at) {
         const auto* modified = std::get_if<Modified>(&at->term);
         return modified && modified->outside == Outside::pad;
     });
@@ -328,8 +328,7 @@ Reduce Canonicaliser::guarded(Reduce reduce, const Scope& scope) const {
     const auto concerns_doubtful = [&](Expr condition) {
         const std::vector<IndexId> indices = free_indices(condition);
         return (gathers && indices.empty()) ||
-               std::any_of(indices.begin(), indices.end(),
-                           [&](IndexId i) { return has_element(doubtful, i); });
+               std::ranges::any_of(indices, [&](IndexId i) { return has_element(doubtful, i); });
     };
     for (bool is_new = true; std::exchange(is_new, false);) {
         for (std::size_t n = 0; n < around.size(); ++n) {
@@ -380,8 +379,8 @@ Holder Canonicaliser::make_temporary(const Reduce& reduce, const Pattern& patter
         renamed.emplace(static_cast<std::uint32_t>(i), context_.index(fresh.back()));
     }
     const auto number = [&](IndexId i) {
-        return static_cast<std::size_t>(
-            std::find(pattern.indices.begin(), pattern.indices.end(), i) - pattern.indices.begin());
+        return static_cast<std::size_t>(std::ranges::find(pattern.indices, i) -
+                                        pattern.indices.begin());
     };
     const auto now = [&](Expr e) { return e ? substitute_indices(context_, e, renamed) : e; };
 
@@ -458,7 +457,7 @@ void Canonicaliser::remember(const Equation& equation) {
     if (equation.indices.size() + reduce->indices.size() != shape.indices.size()) return;
     Holder holder{equation.target, {}};
     for (std::size_t d = 0; d < equation.at.size(); ++d) {
-        const auto found = std::find_if(shape.indices.begin(), shape.indices.end(), [&](IndexId i) {
+        const auto found = std::ranges::find_if(shape.indices, [&](IndexId i) {
             return has_element(equation.indices, i) && equation.at[d] == place(i);
         });
         if (found == shape.indices.end() ||

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 #include <numbers>
+#include <ranges>
 
 #include "base/match.h"
 #include "base/shape.h"
@@ -181,8 +182,8 @@ std::pair<std::int64_t, int> Converter::place_key() const {
 }
 
 std::optional<IndexId> Converter::bound_index(const std::string& name) const {
-    for (auto it = scope_.rbegin(); it != scope_.rend(); ++it)
-        if (program_.at(*it).name == name) return *it;
+    for (const IndexId id : scope_ | std::views::reverse)
+        if (program_.at(id).name == name) return id;
     return std::nullopt;
 }
 
@@ -316,7 +317,7 @@ Expr Converter::binary_chain(const ast::Expr& e) {
 }
 
 Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {
-    if (std::find(open_.begin(), open_.end(), def.name) != open_.end())
+    if (std::ranges::find(open_, def.name) != open_.end())
         fail(ErrorKind::name, format("the function `{}` calls itself", def.name), span,
              "write it without itself: a reducer such as `sum[k in 0:n](…)` repeats");
     if (c.args.size() != def.parameters.size())
@@ -343,7 +344,7 @@ Expr Converter::inlined(const ast::Def& def, const ast::Call& c, Span span) {
 }
 
 Expr Converter::local(const std::string& name, Span span) {
-    if (std::find(open_.begin(), open_.end(), name) != open_.end())
+    if (std::ranges::find(open_, name) != open_.end())
         fail(ErrorKind::name, format("the local `{}` is defined by itself", name), span);
     // `end` in it is that of the subscript it stands in.
     const auto [tensor, dimension] = place_key();
@@ -388,9 +389,8 @@ Expr Converter::reduce(const ast::Reduce& r, Span span) {
     if (in_bound_) fail(ErrorKind::range, "the bound of a range is a reduction", span);
     std::vector<IndexId> indices;
     for (const ast::ReduceIndex& index : r.indices) {
-        const bool is_target =
-            std::any_of(target_indices_.begin(), target_indices_.end(),
-                        [&](IndexId id) { return program_.at(id).name == index.name; });
+        const bool is_target = std::ranges::any_of(
+            target_indices_, [&](IndexId id) { return program_.at(id).name == index.name; });
         if (is_target || bound_index(index.name))
             fail(ErrorKind::name, format("`{}` is bound already", index.name), index.span,
                  is_target ? "the target binds it: give the reducer's index another name"

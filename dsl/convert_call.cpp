@@ -87,7 +87,7 @@ std::vector<ast::ExprPtr> Converter::in_order(const ast::Call& c, const OpInfo* 
             continue;
         }
         if (named.empty()) named = argument.keyword;
-        const auto found = std::find(names.begin(), names.end(), argument.keyword);
+        const auto found = std::ranges::find(names, argument.keyword);
         if (found == names.end())
             fail(ErrorKind::syntax,
                  format("`{}` takes no argument named `{}`", c.name, argument.keyword), place,

@@ -1,5 +1,6 @@
 // dsl/convert_subscript.cpp – accesses: affine and gathered subscripts, and what lies outside
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "base/shape.h"
@@ -58,8 +59,7 @@ Expr Converter::access(const ast::Access& a, Span span) {
         at.push_back(subscript(a.at[d], tensor, static_cast<int>(d), values[d]));
         spans.at.push_back(a.at[d]->span);
     }
-    const bool has_values =
-        std::any_of(values.begin(), values.end(), [](Expr v) { return bool(v); });
+    const bool has_values = std::ranges::any_of(values, [](Expr v) { return bool(v); });
     if (has_values) return with_values_outside(tensor, std::move(at), std::move(values), spans);
     const Expr result = context_.access(tensor, std::move(at));
     access_spans_.emplace(result, std::move(spans));
@@ -85,8 +85,8 @@ Expr Converter::with_values_outside(TensorId tensor, std::vector<Expr> at, std::
     }
     Expr result = context_.access(tensor, std::move(at));
     access_spans_.emplace(result, std::move(spans));
-    for (auto choice = choices.rbegin(); choice != choices.rend(); ++choice)
-        result = context_.apply(Op::select, {choice->first, result, choice->second});
+    for (const auto& [inside, otherwise] : choices | std::views::reverse)
+        result = context_.apply(Op::select, {inside, result, otherwise});
     return result;
 }
 

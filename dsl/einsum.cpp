@@ -82,7 +82,7 @@ class Translator {
                      .hint = std::move(hint)});
     }
     [[nodiscard]] Span whole() const { return {0, static_cast<std::uint32_t>(text_.size())}; }
-    [[nodiscard]] Span span_at(std::size_t at, std::size_t length = 1) const {
+    [[nodiscard]] static Span span_at(std::size_t at, std::size_t length = 1) {
         return {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + length)};
     }
 

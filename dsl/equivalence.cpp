@@ -54,7 +54,7 @@ class EquationComparison {
           correspondence_(correspondence) {}
 
     Difference run(const Equation& a, const Equation& b) {
-        const Difference other_term{.is_other_term = true, .ranges = {}};
+        Difference other_term{.is_other_term = true, .ranges = {}};
         if (!has_same_head(a, b)) return other_term;
         for (std::size_t d = 0; d < a.at.size(); ++d) push(a.at[d], b.at[d], true);
         push(a.value, b.value, false);
@@ -108,7 +108,7 @@ class EquationComparison {
     }
 
     /// Whether the term is compared by its value: sums and sizes of index arithmetic.
-    bool is_arithmetic(Expr e, IntegerTerms& integers, bool is_subscript) {
+    static bool is_arithmetic(Expr e, IntegerTerms& integers, bool is_subscript) {
         if (std::holds_alternative<Size>(e->term)) return true;
         const bool is_linear = is_apply(e, Op::add) || is_apply(e, Op::mul) || is_apply(e, Op::neg);
         return is_linear && (is_subscript || integers.contains(e));

@@ -127,8 +127,8 @@ std::optional<std::int64_t> SizeEvaluator::compute(const Apply& apply, Expr e) c
     if (apply.op == Op::add || apply.op == Op::neg || apply.op == Op::mul) return result;
     if (apply.op == Op::floordiv) return floor_divide(args[0], divisor());
     if (apply.op == Op::mod) return floor_rest(args[0], divisor());
-    if (apply.op == Op::min) return *std::min_element(args.begin(), args.end());
-    if (apply.op == Op::max) return *std::max_element(args.begin(), args.end());
+    if (apply.op == Op::min) return *std::ranges::min_element(args);
+    if (apply.op == Op::max) return *std::ranges::max_element(args);
     return std::nullopt;
 }
 
@@ -149,9 +149,9 @@ Expr SizeEvaluator::subscript_with_numbers(Expr e) {
     const std::vector<TensorId> in_place = scalars_in_place(program_, e);
     const Expr numbers = rewrite(context, e, [&](Expr node) {
         const auto* access = std::get_if<Access>(&node->term);
-        const bool is_number = std::holds_alternative<Size>(node->term) ||
-                               (access && std::find(in_place.begin(), in_place.end(),
-                                                    access->tensor) != in_place.end());
+        const bool is_number =
+            std::holds_alternative<Size>(node->term) ||
+            (access && std::ranges::find(in_place, access->tensor) != in_place.end());
         return is_number ? context.integer(value(node)) : node;
     });
     return with_numbers(numbers, false);

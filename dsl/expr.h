@@ -90,7 +90,7 @@ enum class Outside : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(Outside outside) noexcept;
 /// The modifier of that name, or nothing.
-[[nodiscard]] std::optional<Outside> outside_from_name(std::string_view name) noexcept;
+[[nodiscard]] std::optional<Outside> outside_from_name(std::string_view text) noexcept;
 /// A whole subscript that may lie outside. Stands nowhere else, and in no bound term.
 struct Modified {
     Outside outside;

@@ -2,6 +2,7 @@
 #include "dsl/extent.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace ricci {
 namespace {
@@ -54,7 +55,7 @@ std::optional<LinearForm> linear_form(Expr e) {
                 return std::nullopt;
         } else if (is_apply(term, Op::add)) {
             const auto& args = std::get<Apply>(term->term).args;
-            for (auto it = args.rbegin(); it != args.rend(); ++it) stack.emplace_back(*it, factor);
+            for (const Expr arg : args | std::views::reverse) stack.emplace_back(arg, factor);
         } else if (is_apply(term, Op::neg)) {
             if (factor == INT64_MIN) return std::nullopt;
             stack.emplace_back(std::get<Apply>(term->term).args.front(), -factor);
@@ -70,8 +71,8 @@ std::optional<LinearForm> linear_form(Expr e) {
             return std::nullopt;
         }
     }
-    const bool fits = std::none_of(form.parts.begin(), form.parts.end(),
-                                   [](const auto& part) { return part.coefficient == INT64_MIN; });
+    const bool fits = std::ranges::none_of(
+        form.parts, [](const auto& part) { return part.coefficient == INT64_MIN; });
     return fits ? std::optional(form) : std::nullopt;
 }
 
@@ -129,8 +130,8 @@ Expr floor_quotient(Context& context, Expr a, Expr divisor) {
     if (by == 1) return a;
     const auto form = linear_form(a);
     if (by && *by > 0 && form) {
-        const bool exact = std::all_of(form->parts.begin(), form->parts.end(),
-                                       [&](const auto& p) { return p.coefficient % *by == 0; });
+        const bool exact = std::ranges::all_of(
+            form->parts, [&](const auto& p) { return p.coefficient % *by == 0; });
         if (exact) {
             LinearForm quotient = *form;
             const std::int64_t rest = ((form->constant % *by) + *by) % *by;

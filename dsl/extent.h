@@ -14,7 +14,7 @@ namespace ricci {
 struct LinearForm {
     struct Part {
         Expr atom;
-        std::int64_t coefficient;
+        std::int64_t coefficient = 0;
     };
     std::int64_t constant = 0;
     std::vector<Part> parts;  ///< in order of first occurrence, coefficients not 0

@@ -50,7 +50,7 @@ std::vector<Expr> data_leaves(Expr subscript) {
 bool reads_at_data(Expr e) {
     return contains(e, [](Expr node) {
         const auto* access = std::get_if<Access>(&node->term);
-        return access && std::any_of(access->at.begin(), access->at.end(), [](Expr at) {
+        return access && std::ranges::any_of(access->at, [](Expr at) {
                    return contains(
                        at, [](Expr inner) { return std::holds_alternative<Access>(inner->term); });
                });
@@ -72,8 +72,8 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
     Context& context = *program_.context;
     const Expr subscript =
         typing_.convert(typing_.type(site.subscript, Integers::subscripts).term, DType::i64);
-    const bool is_empty = std::any_of(domain.begin(), domain.end(),
-                                      [&](IndexId id) { return bound_.at(id).extent() == 0; });
+    const bool is_empty =
+        std::ranges::any_of(domain, [&](IndexId id) { return bound_.at(id).extent() == 0; });
     if (is_empty) return;
     const auto range = integer_range(bound_.indices, subscript);
     if (range && range->low >= site.low && range->high < site.high) return;
@@ -136,8 +136,7 @@ void GatherChecks::add_distinct(const BoundEquation& equation, Span statement) {
         const auto is_elsewhere = [&](IndexId id) {
             for (std::size_t other = 0; other < equation.at.size(); ++other) {
                 const std::vector<IndexId> found = free_indices(equation.at[other]);
-                if (other != d && std::find(found.begin(), found.end(), id) != found.end())
-                    return true;
+                if (other != d && std::ranges::find(found, id) != found.end()) return true;
             }
             return false;
         };

@@ -2,6 +2,7 @@
 #include "dsl/implied_sums.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_set>
 
 #include "base/text.h"
@@ -10,7 +11,7 @@ namespace ricci {
 namespace {
 
 bool has(const std::vector<IndexId>& list, IndexId index) {
-    return std::find(list.begin(), list.end(), index) != list.end();
+    return std::ranges::find(list, index) != list.end();
 }
 
 struct SignedTerm {
@@ -46,8 +47,7 @@ std::vector<SignedTerm> top_level_terms(Expr value) {
             stack.push_back({std::get<Apply>(top.term->term).args.front(), !top.negative});
         } else if (is_apply(top.term, Op::add)) {
             const auto& args = std::get<Apply>(top.term->term).args;
-            for (auto it = args.rbegin(); it != args.rend(); ++it)
-                stack.push_back({*it, top.negative});
+            for (const Expr arg : args | std::views::reverse) stack.push_back({arg, top.negative});
         } else {
             terms.push_back(top);
         }
@@ -88,7 +88,7 @@ class AmbiguityCheck {
             if (std::holds_alternative<Access>(e->term)) continue;
             for (Expr operand : operands(e)) stack.push_back(operand);
         }
-        std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });
+        std::ranges::sort(nodes, [](Expr a, Expr b) { return a->id < b->id; });
         return nodes;
     }
 
@@ -112,8 +112,8 @@ class AmbiguityCheck {
         const auto& parts = std::get<Apply>(addition->term).args;
         const auto contracts = [&](Expr part) { return occurrence_.at(part).contracts; };
         const auto lacks = [&](Expr part) { return !occurrence_.at(part).occurs; };
-        const auto inner = std::find_if(parts.begin(), parts.end(), contracts);
-        const auto outer = std::find_if(parts.begin(), parts.end(), lacks);
+        const auto inner = std::ranges::find_if(parts, contracts);
+        const auto outer = std::ranges::find_if(parts, lacks);
         if (inner != parts.end() && outer != parts.end()) ambiguous(*inner, *outer, index);
     }
 

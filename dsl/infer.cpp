@@ -120,8 +120,7 @@ class Inference {
         return static_cast<bool>(program_.at(id).lower);
     }
     [[nodiscard]] bool is_target(IndexId id) const {
-        return std::find(equation_.indices.begin(), equation_.indices.end(), id) !=
-               equation_.indices.end();
+        return std::ranges::find(equation_.indices, id) != equation_.indices.end();
     }
     [[nodiscard]] const std::string& tensor_name(const Entry& entry) const {
         return program_.at(entry.site->tensor).name;
@@ -205,9 +204,9 @@ class Inference {
 
     [[nodiscard]] bool can_solve(const Entry& entry, IndexId id) const {
         if (entry.form.is_opaque || !entry.form.is_linear_in(id)) return false;
-        return std::all_of(
-            entry.form.terms.begin(), entry.form.terms.end(),
-            [&](const Subscript::Term& term) { return term.index == id || is_known(term.index); });
+        return std::ranges::all_of(entry.form.terms, [&](const Subscript::Term& term) {
+            return term.index == id || is_known(term.index);
+        });
     }
 
     /// Rule 5: a compound whose indices all have ranges restricts its single non-explicit target

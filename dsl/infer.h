@@ -17,8 +17,8 @@ struct AccessSpans {
 /// One binding of an index in a statement.
 struct Binding {
     enum class Kind : std::uint8_t { target, implied, reducer };
-    IndexId index;
-    Kind kind;
+    IndexId index{};
+    Kind kind{};
     Span span;
 };
 

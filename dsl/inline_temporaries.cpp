@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -73,8 +74,7 @@ class Inliner {
             const std::vector<Expr> roots = terms(equation);
             for (Expr root : roots) ++times[root->id];
             const std::vector<Expr> nodes = postorder(roots);
-            for (auto each = nodes.rbegin(); each != nodes.rend(); ++each) {
-                const Expr e = *each;
+            for (const Expr e : nodes | std::views::reverse) {
                 for (Expr operand : operands(e))
                     times[operand->id] = std::min(2, times[operand->id] + times[e->id]);
                 if (const auto* const size = std::get_if<Size>(&e->term))

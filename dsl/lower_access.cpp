@@ -2,6 +2,7 @@
 #include "dsl/lower_access.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/text.h"
 #include "dsl/subscript.h"
@@ -77,8 +78,7 @@ Expr AccessLowering::term(Expr root, Expr guard) {
             continue;
         }
         const std::vector<Place> list = needed(place);
-        const auto open =
-            std::find_if(list.begin(), list.end(), [&](const Place& p) { return !known(p); });
+        const auto open = std::ranges::find_if(list, [&](const Place& p) { return !known(p); });
         if (open != list.end()) {
             stack.push_back(*open);
             continue;
@@ -103,7 +103,7 @@ Expr AccessLowering::make(const Place& place) {
 
 Expr AccessLowering::access(const Access& access, Expr guard) {
     const Shape& shape = tensors_.at(position(access.tensor)).shape;
-    const bool has_no_element = std::find(shape.begin(), shape.end(), 0) != shape.end();
+    const bool has_no_element = std::ranges::find(shape, 0) != shape.end();
     bool is_changed = false;
     std::vector<Expr> at;
     std::vector<Lowered> padded;
@@ -117,8 +117,8 @@ Expr AccessLowering::access(const Access& access, Expr guard) {
     }
     Expr result = has_no_element && is_changed ? no_element(access.tensor)
                                                : context_.access(access.tensor, std::move(at));
-    for (auto each = padded.rbegin(); each != padded.rend(); ++each)
-        result = context_.apply(Op::select, {each->inside, result, each->value});
+    for (const auto& each : padded | std::views::reverse)
+        result = context_.apply(Op::select, {each.inside, result, each.value});
     return result;
 }
 

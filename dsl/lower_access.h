@@ -42,7 +42,7 @@ class AccessLowering {
         : program_(program), context_(*program.context), tensors_(tensors), labels_(labels) {}
 
     /// The term, evaluated where `guard` holds (empty: everywhere).
-    [[nodiscard]] Expr term(Expr e, Expr guard);
+    [[nodiscard]] Expr term(Expr root, Expr guard);
 
     struct Target {
         std::vector<Expr> at;

@@ -114,15 +114,15 @@ enum class Precedence : std::uint8_t {
 
 /// One operation. `name` is the function's name or the operator's text.
 struct OpInfo {
-    Op op;
+    Op op{};
     std::string_view name;
-    int min_arity;
-    int max_arity;  ///< -1: any number from `min_arity`
-    Precedence precedence;
-    TypeRule type;
-    double sample_low;  ///< operands of tests are drawn from [sample_low, sample_high]
-    double sample_high;
-    bool is_function;  ///< written `name(args)`
+    int min_arity = 0;
+    int max_arity = 0;  ///< -1: any number from `min_arity`
+    Precedence precedence{};
+    TypeRule type{};
+    double sample_low = 0;  ///< operands of tests are drawn from [sample_low, sample_high]
+    double sample_high = 0;
+    bool is_function = false;  ///< written `name(args)`
 };
 
 [[nodiscard]] const OpInfo& info(Op op) noexcept;

@@ -19,6 +19,7 @@
 #include "dsl/print_statement.h"
 #include "dsl/program.h"
 #include "dsl/size_relations.h"
+#include "dsl/subscript.h"
 #include "dsl/transplant.h"
 #include "dsl/versions.h"
 #include "dsl/walk.h"

@@ -58,7 +58,7 @@ struct Index {
 };
 
 struct Equation {
-    TensorId target;
+    TensorId target{};
     std::vector<Expr> at;  ///< one subscript for each dimension of the target
     Assign op = Assign::define;
     std::optional<TensorId> previous;  ///< the version updated; unset for `define`

@@ -13,7 +13,7 @@ namespace {
 using affine::Form;
 using affine::System;
 
-__extension__ typedef __int128 Wide;  // holds any sum of products that a form can have
+__extension__ using Wide = __int128;  // holds any sum of products that a form can have
 
 /// What an integer term can be, inclusive.
 struct Interval {
@@ -66,7 +66,8 @@ Interval absolute(const Interval& a) {
 std::optional<Interval> operation(Op op, const std::vector<Interval>& args) {
     // Of functions that grow with each operand.
     const auto of_ends = [&](auto function) {
-        std::vector<Wide> low, high;
+        std::vector<Wide> low;
+        std::vector<Wide> high;
         for (const Interval& arg : args) {
             low.push_back(arg.low);
             high.push_back(arg.high);
@@ -123,7 +124,7 @@ std::optional<Interval> node_interval(Expr e, const std::vector<BoundIndex>& ind
     std::vector<Interval> args;
     for (std::size_t n = 0; n < apply->args.size(); ++n) {
         const auto& arg = known.at(apply->args[n]);
-        if (!arg && !(apply->op == Op::select && n == 0)) return std::nullopt;
+        if (!arg && (apply->op != Op::select || n != 0)) return std::nullopt;
         args.push_back(arg.value_or(Interval{0, 1}));
     }
     return operation(apply->op, args);
@@ -149,8 +150,8 @@ bool is_exact(const Comparison& comparison, const std::vector<BoundIndex>& indic
 }
 
 bool is_empty_domain(const std::vector<BoundIndex>& indices, const std::vector<IndexId>& domain) {
-    return std::any_of(domain.begin(), domain.end(),
-                       [&](IndexId id) { return indices.at(position(id)).extent() == 0; });
+    return std::ranges::any_of(domain,
+                               [&](IndexId id) { return indices.at(position(id)).extent() == 0; });
 }
 
 void add_ranges(System& system, const Variables& variables,
@@ -216,7 +217,7 @@ bool prove_injective(const std::vector<BoundIndex>& indices, const std::vector<I
     }
     // Plain subscripts settle their index at once.
     std::erase_if(open, [&](IndexId id) {
-        return std::any_of(at.begin(), at.end(), [&](Expr e) {
+        return std::ranges::any_of(at, [&](Expr e) {
             const auto* value = std::get_if<IndexValue>(&e->term);
             return value && value->index == id;
         });

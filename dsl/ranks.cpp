@@ -9,6 +9,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -73,8 +74,8 @@ Place place_of(const ast::Target& target, const SourcePtr& source) {
 /// A new array's run is made of runs that are read.
 void require_run(const Statement& statement, const std::vector<Place>& places,
                  const SourcePtr& source) {
-    const auto runs = std::count_if(places.begin(), places.end(),
-                                    [](const Place& place) { return place.has_run; });
+    const auto runs =
+        std::ranges::count_if(places, [](const Place& place) { return place.has_run; });
     if (statement.op != Assign::define || runs != 1) return;
     for (const ast::Slot& slot : statement.target.slots)
         if (slot.kind == ast::Slot::Kind::ellipsis)
@@ -134,8 +135,8 @@ Facts facts_of(const ast::Program& tree) {
 
 class RankSolver {
   public:
-    RankSolver(const ast::Program& tree, const Facts& facts, const Ranks& given)
-        : tree_(tree), facts_(facts), ranks_(given), runs_(facts.places.size()) {
+    RankSolver(const ast::Program& tree, const Facts& facts, Ranks given)
+        : tree_(tree), facts_(facts), ranks_(std::move(given)), runs_(facts.places.size()) {
         for (std::size_t s = 0; s < runs_.size(); ++s)
             for (const Place& place : facts_.places[s]) {
                 std::vector<std::size_t>& list = mentions_[place.name];
@@ -153,8 +154,8 @@ class RankSolver {
         follow();
         for (std::size_t s = 0; s < runs_.size(); ++s) {
             if (runs_[s]) continue;
-            const bool has_run = std::any_of(facts_.places[s].begin(), facts_.places[s].end(),
-                                             [](const Place& place) { return place.has_run; });
+            const bool has_run = std::ranges::any_of(
+                facts_.places[s], [](const Place& place) { return place.has_run; });
             if (!has_run) continue;
             runs_[s] = supposed_run(s);
             waiting_.insert(s);
@@ -302,15 +303,15 @@ class Writer {
             nodes.push_back(e);
             for (const ExprPtr& child : ast::children(*e)) stack.push_back(child);
         }
-        for (auto e = nodes.rbegin(); e != nodes.rend(); ++e) done_[e->get()] = rebuilt(*e);
+        for (const ExprPtr& e : nodes | std::views::reverse) done_[e.get()] = rebuilt(e);
         return done_.at(root.get());
     }
 
     ExprPtr rebuilt(const ExprPtr& e) {
         const std::vector<ExprPtr> children = ast::children(*e);
-        const bool is_changed = std::any_of(
-            children.begin(), children.end(),
-            [&](const ExprPtr& child) { return is_run(child) || done_.at(child.get()) != child; });
+        const bool is_changed = std::ranges::any_of(children, [&](const ExprPtr& child) {
+            return is_run(child) || done_.at(child.get()) != child;
+        });
         const auto measure = measure_of(*e);
         if (measure && measure->dimension < 0) return from_the_front(*e, *measure);
         if (!is_changed) return e;
@@ -440,7 +441,7 @@ bool depends_on_ranks(const ast::Program& tree) {
             if (place.has_run) return true;
             subscripted.insert(place.name);
         }
-    return std::any_of(facts.measures.begin(), facts.measures.end(), [&](const Measure& measure) {
+    return std::ranges::any_of(facts.measures, [&](const Measure& measure) {
         return measure.dimension < 0 && !subscripted.contains(measure.name);
     });
 }

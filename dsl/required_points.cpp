@@ -24,7 +24,7 @@ class RequiredPoints {
         const PathGuards guards(context_, equation_.value, equation_.indices);
         std::vector<PointVerdict> verdicts;
         for (Expr e : guards.reductions()) {
-            const Reduce& reduce = std::get<Reduce>(e->term);
+            const auto& reduce = std::get<Reduce>(e->term);
             if (has_value_of_nothing(reduce.reducer)) continue;
             if (!guards.of(e)) require_ranges(reduce, guards.around(e));
             if (reduce.condition || guards.of(e))

@@ -62,8 +62,8 @@ class Checker {
   private:
     /// Whether some index has no value: then nothing is evaluated.
     [[nodiscard]] bool is_empty_box(const std::vector<IndexId>& indices) const {
-        return std::any_of(indices.begin(), indices.end(),
-                           [&](IndexId id) { return range_of_(id).extent() == 0; });
+        return std::ranges::any_of(indices,
+                                   [&](IndexId id) { return range_of_(id).extent() == 0; });
     }
 
     /// Whether the condition leaves a point for each of the indices; left open where data decides.

@@ -43,7 +43,7 @@ class Safe {
             at[d] = context_.apply(Op::select, {plain_, at[d], first}, DType::i64);
         }
         if (at == access.at) return e;
-        const bool has_no_element = std::find(shape.begin(), shape.end(), 0) != shape.end();
+        const bool has_no_element = std::ranges::find(shape, 0) != shape.end();
         if (has_no_element) return context_.cast(context_.literal(false, DType::boolean), e->dtype);
         return context_.access(access.tensor, std::move(at), e->dtype);
     }

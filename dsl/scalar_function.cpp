@@ -49,10 +49,9 @@ bool is_same(const ScalarFunction& a, const ScalarFunction& b) {
 
 bool is_word(std::string_view name) {
     const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-    return !name.empty() && is_letter(name[0]) &&
-           std::all_of(name.begin(), name.end(), [&](char c) {
-               return is_letter(c) || c == '_' || std::isdigit(static_cast<unsigned char>(c)) != 0;
-           });
+    return !name.empty() && is_letter(name[0]) && std::ranges::all_of(name, [&](char c) {
+        return is_letter(c) || c == '_' || std::isdigit(static_cast<unsigned char>(c)) != 0;
+    });
 }
 
 /// The derivative as a canonical program of scalars, one equation.

@@ -102,7 +102,7 @@ Expr collect_integers(const Site& site) {
 Expr double_pairs(const Site& site) {
     std::vector<Expr> args = site.apply.args;
     for (auto a = args.begin(); a != args.end(); ++a) {
-        if (is_literal(*a) || std::count(args.begin(), args.end(), *a) != 2) continue;
+        if (is_literal(*a) || std::ranges::count(args, *a) != 2) continue;
         const auto b = std::find(a + 1, args.end(), *a);
         const Expr two = is_floating(site.dtype())
                              ? site.context.literal(2.0, site.dtype())

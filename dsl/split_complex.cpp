@@ -295,9 +295,8 @@ class Splitter {
         const DType real = at(equation.target).dtype;
         Parts factor = value;
         if (equation.reduction) {
-            BoundEquation sum = equation;
-            factor.re = context_.cast(held(sum, "_factor", value.re), real);
-            if (value.im) factor.im = held(sum, "_factor", value.im);
+            factor.re = context_.cast(held(equation, "_factor", value.re), real);
+            if (value.im) factor.im = held(equation, "_factor", value.im);
         }
         BoundEquation whole = equation;
         whole.reduction.reset();

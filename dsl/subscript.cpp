@@ -174,16 +174,14 @@ Subscript read_subscript(const Program& program, Expr e) {
     result.rest = integer_sum(context, result.rest, context.integer(form->constant));
     for (const LinearForm::Part& part : form->parts) {
         auto term = product_term(context, part.atom);
-        if (term && result.is_linear_in(term->index)) {
-            result.is_opaque = true;  // `2*i + $s*i`: no one coefficient
-        } else if (term) {
+        if (term && !result.is_linear_in(term->index)) {
             term->coefficient = integer_scale(context, term->coefficient, part.coefficient);
             result.terms.push_back(*term);
-        } else if (free_indices(part.atom).empty()) {
+        } else if (!term && free_indices(part.atom).empty()) {
             result.rest = integer_sum(context, result.rest,
                                       integer_scale(context, part.atom, part.coefficient));
         } else {
-            result.is_opaque = true;
+            result.is_opaque = true;  // not affine, or no one coefficient: `2*i + $s*i`
         }
     }
     if (result.is_opaque) result.terms.clear();

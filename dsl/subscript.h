@@ -16,7 +16,7 @@ namespace ricci {
 /// for `e // divisor + r` too; of a modified subscript it is the form of what is modified.
 struct Subscript {
     struct Term {
-        IndexId index;
+        IndexId index{};
         Expr coefficient;
     };
     std::vector<Term> terms;
@@ -31,11 +31,10 @@ struct Subscript {
     std::vector<IndexId> indices;  ///< all that occur
 
     [[nodiscard]] bool mentions(IndexId index) const {
-        return std::find(indices.begin(), indices.end(), index) != indices.end();
+        return std::ranges::find(indices, index) != indices.end();
     }
     [[nodiscard]] bool is_linear_in(IndexId index) const {
-        return std::any_of(terms.begin(), terms.end(),
-                           [&](const Term& term) { return term.index == index; });
+        return std::ranges::any_of(terms, [&](const Term& term) { return term.index == index; });
     }
 };
 

@@ -124,9 +124,8 @@ void Symbols::declare(const ast::Statement& statement) {
 void Symbols::declare_expr(const ast::ExprPtr& root) {
     ast::walk(root, [&](const ast::Expr& e) {
         if (const auto* access = std::get_if<ast::Access>(&e.node)) {
-            const bool generic = std::any_of(access->at.begin(), access->at.end(), [](auto& s) {
-                return std::holds_alternative<ast::Ellipsis>(s->node);
-            });
+            const bool generic = std::ranges::any_of(
+                access->at, [](auto& s) { return std::holds_alternative<ast::Ellipsis>(s->node); });
             if (!generic)
                 declare_array(access->name, static_cast<int>(access->at.size()), access->name_span);
         } else if (const auto* call = std::get_if<ast::Call>(&e.node)) {

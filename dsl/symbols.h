@@ -43,7 +43,7 @@ class Symbols {
     void for_each_name(const ast::ExprPtr& subscript, const NameVisitor& visit,
                        Visited& visited) const;
     void collect_indices(const ast::Statement& statement);
-    void declare_expr(const ast::ExprPtr& e);
+    void declare_expr(const ast::ExprPtr& root);
     void declare_array(const std::string& name, int rank, Span span);
     void declare_scalar(const std::string& name, Span span);
     [[noreturn]] void two_ranks(const std::string& name, int rank, Span span) const;

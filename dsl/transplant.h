@@ -17,7 +17,7 @@ class Transplant {
         : to_(to), tensors_(std::move(tensors)), indices_(std::move(indices)) {}
 
     /// The same term in the other context; empty for an empty one.
-    Expr operator()(Expr e);
+    Expr operator()(Expr root);
 
   private:
     Expr rebuilt(Expr e);

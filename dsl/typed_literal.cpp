@@ -90,7 +90,7 @@ void drop_ones(std::vector<Expr>& factors) {
         const auto* value = literal ? std::get_if<double>(&literal->value) : nullptr;
         return value && *value == 1;
     };
-    const bool all = std::all_of(factors.begin(), factors.end(), is_one);
+    const bool all = std::ranges::all_of(factors, is_one);
     factors.erase(std::remove_if(factors.begin() + (all ? 1 : 0), factors.end(), is_one),
                   factors.end());
 }

@@ -77,11 +77,12 @@ std::vector<Expr> reachable(const std::vector<Expr>& roots, Stop stop) {
         if (e && seen.insert(e)) nodes.push_back(e);
     };
     for (Expr root : roots) visit(root);
+    // NOLINTNEXTLINE(modernize-loop-convert): the list grows
     for (std::size_t n = 0; n < nodes.size(); ++n) {
         const Expr e = nodes[n];
         if (!stop(e)) for_each_operand(e, visit);
     }
-    std::sort(nodes.begin(), nodes.end(), [](Expr a, Expr b) { return a->id < b->id; });
+    std::ranges::sort(nodes, [](Expr a, Expr b) { return a->id < b->id; });
     return nodes;
 }
 
@@ -176,7 +177,7 @@ std::vector<TensorId> tensors_read(Expr root) {
     std::vector<TensorId> found;
     preorder(root, [&](Expr e) {
         const auto* access = std::get_if<Access>(&e->term);
-        if (access && std::find(found.begin(), found.end(), access->tensor) == found.end())
+        if (access && std::ranges::find(found, access->tensor) == found.end())
             found.push_back(access->tensor);
     });
     return found;
@@ -184,7 +185,7 @@ std::vector<TensorId> tensors_read(Expr root) {
 
 bool contains(Expr root, const std::function<bool(Expr)>& test) {
     const std::vector<Expr> nodes = postorder({root});
-    return std::any_of(nodes.begin(), nodes.end(), test);
+    return std::ranges::any_of(nodes, test);
 }
 
 }  // namespace ricci

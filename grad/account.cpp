@@ -78,7 +78,7 @@ class Describer {
 
     /// Where a summed index moves in steps, compiled code takes the elements of each residue
     /// together.
-    [[nodiscard]] std::string classes(const Inversion::Dimension& dimension) const {
+    [[nodiscard]] static std::string classes(const Inversion::Dimension& dimension) {
         const auto form = linear_form(dimension.solution);
         std::string text;
         if (!form) return text;

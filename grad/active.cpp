@@ -56,9 +56,8 @@ Error no_derivative(const Program& program, const Apply& apply, Span span) {
 void require_short(const Program& program, const ActiveNodes& nodes, const Apply& product,
                    Span span) {
     constexpr std::size_t max_operands = 4'000'000;
-    const auto active =
-        static_cast<std::size_t>(std::count_if(product.args.begin(), product.args.end(),
-                                               [&](Expr factor) { return nodes.contain(factor); }));
+    const auto active = static_cast<std::size_t>(
+        std::ranges::count_if(product.args, [&](Expr factor) { return nodes.contain(factor); }));
     if (active * product.args.size() <= max_operands) return;
     Diagnosis diagnosis{.kind = ErrorKind::limit,
                         .message = format("the gradient of a product of {} factors is too large",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -77,11 +78,11 @@ class Factoring {
             std::unordered_map<std::uint32_t, int> times;
             for (const Expr root : roots) ++times[root->id];
             const std::vector<Expr> nodes = postorder(roots);
-            for (auto e = nodes.rbegin(); e != nodes.rend(); ++e) {
-                const int now = times[(*e)->id];
-                for (const Expr operand : operands(*e))
+            for (const Expr e : nodes | std::views::reverse) {
+                const int now = times[e->id];
+                for (const Expr operand : operands(e))
                     times[operand->id] = std::min(2, times[operand->id] + now);
-                if (const auto* access = std::get_if<Access>(&(*e)->term))
+                if (const auto* access = std::get_if<Access>(&e->term))
                     reads_[access->tensor] += now;
             }
             if (equation.previous) reads_[*equation.previous] += 2;
@@ -143,7 +144,7 @@ class Factoring {
     using Renaming = std::unordered_map<std::uint32_t, Expr>;
 
     /// From the indices of the equation to what stands in the read.
-    Renaming renaming(const Equation& equation, Expr read) const {
+    static Renaming renaming(const Equation& equation, Expr read) {
         Renaming result;
         const auto& at = std::get<Access>(read->term).at;
         for (std::size_t d = 0; d < at.size(); ++d)

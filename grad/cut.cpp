@@ -30,7 +30,7 @@ std::vector<TensorId> reads(const Equation& equation) {
 
 bool reads_any(const Equation& equation, const Tensors& tensors) {
     const std::vector<TensorId> read = reads(equation);
-    return std::any_of(read.begin(), read.end(), [&](TensorId id) { return tensors.contains(id); });
+    return std::ranges::any_of(read, [&](TensorId id) { return tensors.contains(id); });
 }
 
 /// The tensors that depend on the cotangents: those that only the backward can compute.

@@ -130,8 +130,8 @@ class Inverter {
             const auto* value = std::get_if<IndexValue>(&part.atom->term);
             if (value == nullptr || !is_open(value->index)) continue;
             if (part.coefficient != 1 && part.coefficient != -1) continue;
-            const bool is_elsewhere = std::any_of(
-                form->parts.begin(), form->parts.end(), [&](const LinearForm::Part& other) {
+            const bool is_elsewhere =
+                std::ranges::any_of(form->parts, [&](const LinearForm::Part& other) {
                     return other.atom != part.atom && mentions(other.atom, value->index);
                 });
             if (is_elsewhere) continue;
@@ -158,13 +158,10 @@ class Inverter {
     std::tuple<std::size_t, bool, std::int64_t> cost(Expr atom,
                                                      const std::vector<std::size_t>& later) const {
         const IndexId index = std::get<IndexValue>(atom->term).index;
-        const auto uses =
-            static_cast<std::size_t>(std::count_if(later.begin(), later.end(), [&](std::size_t d) {
-                return mentions(relation_.at[d], index);
-            }));
-        const auto place = static_cast<std::size_t>(
-            std::find(relation_.indices.begin(), relation_.indices.end(), index) -
-            relation_.indices.begin());
+        const auto uses = static_cast<std::size_t>(std::ranges::count_if(
+            later, [&](std::size_t d) { return mentions(relation_.at[d], index); }));
+        const auto place = static_cast<std::size_t>(std::ranges::find(relation_.indices, index) -
+                                                    relation_.indices.begin());
         const bool is_reduced = place + relation_.reduced >= relation_.indices.size();
         const Index& range = program_.at(index);
         const auto extent = linear_form(integer_difference(context_, range.upper, range.lower));
@@ -215,7 +212,7 @@ class Inverter {
     /// Whether every access in the term is in bounds whatever conditions hold.
     bool is_safe(Expr term) const {
         const std::vector<Expr> nodes = postorder({term});
-        return std::all_of(nodes.begin(), nodes.end(), [&](Expr e) {
+        return std::ranges::all_of(nodes, [&](Expr e) {
             const auto* access = std::get_if<Access>(&e->term);
             if (access == nullptr) return true;
             const std::vector<Expr>& shape = program_.at(access->tensor).shape;
@@ -316,7 +313,7 @@ class Inverter {
 
     static bool is_affine(Expr e) {
         const auto form = linear_form(e);
-        return form && std::all_of(form->parts.begin(), form->parts.end(), [](const auto& part) {
+        return form && std::ranges::all_of(form->parts, [](const auto& part) {
                    return std::holds_alternative<IndexValue>(part.atom->term) ||
                           std::holds_alternative<Size>(part.atom->term);
                });
@@ -354,12 +351,11 @@ class Inverter {
 
     bool is_open(IndexId index) const {
         return !keep_.contains(index) && !solutions_.contains(number(index)) &&
-               std::find(relation_.indices.begin(), relation_.indices.end(), index) !=
-                   relation_.indices.end();
+               std::ranges::find(relation_.indices, index) != relation_.indices.end();
     }
     static bool mentions(Expr e, IndexId index) {
         const std::vector<IndexId> found = free_indices(e);
-        return std::find(found.begin(), found.end(), index) != found.end();
+        return std::ranges::find(found, index) != found.end();
     }
     static std::uint32_t number(IndexId index) { return static_cast<std::uint32_t>(index); }
 

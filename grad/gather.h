@@ -39,7 +39,7 @@ struct Inversion {
     };
     struct Dimension {
         Way way = Way::name;
-        IndexId target;
+        IndexId target{};
         Expr subscript;
         std::optional<IndexId> solved = std::nullopt;  ///< of a pivot
         Expr solution = Expr();

@@ -42,7 +42,7 @@ void require_distinct(const std::vector<std::string>& arguments) {
     if (arguments.empty())
         throw Error({.kind = ErrorKind::name,
                      .message = "no argument is given whose gradient is wanted",
-                     .hint = "name some: `f.grads({\"W\", \"b\"})`"});
+                     .hint = R"(name some: `f.grads({"W", "b"})`)"});
     for (auto name = arguments.begin(); name != arguments.end(); ++name) {
         if (std::find(arguments.begin(), name, *name) == name) continue;
         throw Error({.kind = ErrorKind::name,

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "dsl/walk.h"
 #include "grad/common_factors.h"
@@ -36,9 +37,8 @@ class Reverse : Derivation {
         find_active(wanted);
         give_cotangents(options);
         const std::vector<Equation> equations = program_.equations;
-        for (auto equation = equations.rbegin(); equation != equations.rend(); ++equation) {
-            pull_back_through(*equation);
-        }
+        for (const Equation& equation : equations | std::views::reverse)
+            pull_back_through(equation);
         std::vector<TensorId> gradients;
         for (const TensorId argument : wanted)
             gradients.push_back(define_gradient(argument, options));

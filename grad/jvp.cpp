@@ -135,7 +135,7 @@ Expr Forward::tangent_of_read(const Access& access) const {
         if (modified == nullptr || modified->outside != Outside::pad) continue;
         Modified empty = *modified;
         empty.value = context_.integer(0);
-        subscript = context_.intern(std::move(empty));
+        subscript = context_.intern(empty);
     }
     return context_.access(tangent_of(access.tensor), std::move(at));
 }

@@ -1,6 +1,7 @@
 // grad/prune.cpp – dead code elimination
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "base/match.h"
 #include "dsl/walk.h"
@@ -104,14 +105,13 @@ Program without_unused(Program program) {
     // A verdict may stand behind one of its readers: then it is found in a second pass.
     for (bool grows = true; grows;) {
         grows = false;
-        for (auto equation = program.equations.rbegin(); equation != program.equations.rend();
-             ++equation) {
-            if (!needs.contain(equation->target)) continue;
-            needs.add_declaration(equation->target);
-            for (const Expr e : equation->at) needs.add(e);
-            needs.add(equation->value);
-            if (equation->previous) needs.add(*equation->previous);
-            const auto [begin, end] = verdicts_of.equal_range(equation->target);
+        for (const Equation& equation : program.equations | std::views::reverse) {
+            if (!needs.contain(equation.target)) continue;
+            needs.add_declaration(equation.target);
+            for (const Expr e : equation.at) needs.add(e);
+            needs.add(equation.value);
+            if (equation.previous) needs.add(*equation.previous);
+            const auto [begin, end] = verdicts_of.equal_range(equation.target);
             for (auto verdict = begin; verdict != end; ++verdict) {
                 grows |= !needs.contain(std::get<Access>(verdict->second->term).tensor);
                 needs.add(verdict->second);

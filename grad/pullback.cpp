@@ -16,8 +16,8 @@ Expr with_saved_quotient(Context& context, Expr cotangent, const Apply& quotient
     return rewrite(context, cotangent, [&](Expr e) {
         if (!is_apply(e, Op::mul)) return e;
         std::vector<Expr> factors = std::get<Apply>(e->term).args;
-        const auto numerator = std::find(factors.begin(), factors.end(), quotient.args[0]);
-        const auto share = std::find_if(factors.begin(), factors.end(), [&](Expr factor) {
+        const auto numerator = std::ranges::find(factors, quotient.args[0]);
+        const auto share = std::ranges::find_if(factors, [&](Expr factor) {
             return is_apply(factor, Op::div) &&
                    std::get<Apply>(factor->term).args[1] == quotient.args[1];
         });
@@ -69,7 +69,7 @@ std::vector<ReadCotangent> pull_back(const Program& program, const Differentiate
             give(apply->args[n], share);
         }
     }
-    std::reverse(reads.begin(), reads.end());
+    std::ranges::reverse(reads);
     return reads;
 }
 

@@ -58,7 +58,7 @@ class Push {
         }
         if (apply.op == Op::mul) require_short(program_, nodes_, apply, what_.span);
         if (apply.op == Op::select) {
-            for (const std::size_t branch : {1, 2}) pass_on_unknown(node, apply.args[branch]);
+            for (const std::size_t branch : {1U, 2U}) pass_on_unknown(node, apply.args[branch]);
             tangents_.emplace(node, of_choice(apply));
             return;
         }

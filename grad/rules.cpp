@@ -218,9 +218,9 @@ P push_sign(S s) {
 /// The row of an operation; `pull` is null where `dependence` is not smooth. A derivative that is a
 /// factor is the same for cotangents and tangents: `push` is set for the others alone.
 struct Rule {
-    Op op;
-    Dependence dependence;
-    P (*pull)(S);
+    Op op{};
+    Dependence dependence{};
+    P (*pull)(S) = nullptr;
     P (*push)(S) = nullptr;
 };
 

@@ -23,7 +23,7 @@ using RunProgram =
 
 /// Throws the error of the check of that number, which has failed for these arguments. What the
 /// check reads is computed again, up to where it stands, by `run`. No argument is written.
-[[noreturn]] void raise_failed_check(const BoundProgram& program, std::size_t check,
+[[noreturn]] void raise_failed_check(const BoundProgram& program, std::size_t number,
                                      std::span<const Array* const> arguments,
                                      const RunProgram& run);
 

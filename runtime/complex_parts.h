@@ -26,11 +26,11 @@ class ComplexParts {
 
   private:
     struct Argument {
-        bool is_complex;
-        bool is_updated;
+        bool is_complex = false;
+        bool is_updated = false;
     };
     struct Output {
-        bool is_complex;
+        bool is_complex = false;
         std::optional<std::size_t> argument;  ///< that it is the final value of
     };
     std::vector<Argument> arguments_;

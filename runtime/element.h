@@ -88,7 +88,8 @@ template <class To, class From>
         return value != From{};
     } else if constexpr (std::floating_point<From> && std::integral<To>) {
         // The limits are compared as powers of two, which a floating type holds exactly.
-        constexpr From above = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * From{2};
+        constexpr auto half = std::numeric_limits<To>::max() / 2 + 1;
+        constexpr From above = static_cast<From>(half) * From{2};
         constexpr From lowest = static_cast<From>(std::numeric_limits<To>::min());
         if (std::isnan(value)) return To{};
         if (value >= above) return std::numeric_limits<To>::max();

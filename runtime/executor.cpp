@@ -134,7 +134,7 @@ std::vector<Array> Executable::run_kernels(std::span<const Array* const> argumen
         return nullptr;
     };
     // Most kernels have few buffers: no memory is asked for on the way.
-    std::array<void*, 32> few;
+    std::array<void*, 32> few;  // NOLINT(*-member-init): written before it is read
     std::vector<void*> many;
     auto check = checks_.begin();
     for (std::size_t n = 0; n < launches_.size(); ++n) {

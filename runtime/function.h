@@ -110,6 +110,7 @@ class Function {
   private:
     explicit Function(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
+    // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): the argument of a call outlives it
     static const Array& as_array(const Array& array) { return array; }
     static Array as_array(std::convertible_to<Array> auto number) { return Array(number); }
 

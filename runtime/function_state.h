@@ -34,9 +34,9 @@ struct Specialisation {
     std::optional<BoundProgram> reference;           ///< on the reference device
 
     /// The asked outputs for these arguments, which must fit.
-    [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
+    [[nodiscard]] std::vector<Array> run(std::span<const Array* const> given) const;
     /// The bound outputs for the bound arguments.
-    [[nodiscard]] std::vector<Array> run_bound(std::span<const Array* const> arguments) const;
+    [[nodiscard]] std::vector<Array> run_bound(std::span<const Array* const> given) const;
     /// `3 kernels`, for logs.
     [[nodiscard]] std::string extent() const;
     /// Its GPU was given up.

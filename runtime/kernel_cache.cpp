@@ -29,8 +29,8 @@ std::string build_id_of(const char* notes, std::size_t size) {
     while (at + sizeof(ElfW(Nhdr)) <= size) {
         const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(notes + at);
         const std::size_t name_at = at + sizeof(*note);
-        const std::size_t text_at = name_at + (note->n_namesz + 3) / 4 * 4;
-        const std::size_t next_at = text_at + (note->n_descsz + 3) / 4 * 4;
+        const std::size_t text_at = name_at + (std::size_t(note->n_namesz) + 3) / 4 * 4;
+        const std::size_t next_at = text_at + (std::size_t(note->n_descsz) + 3) / 4 * 4;
         if (next_at > size) break;
         if (note->n_type == NT_GNU_BUILD_ID &&
             std::string_view(notes + name_at, note->n_namesz) == std::string_view("GNU\0", 4)) {

@@ -24,7 +24,7 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 // a training step, small beside any machine's memory.
 constexpr std::size_t max_kept_bytes = std::size_t{1} << 30;
 // Four classes for each power of two.
-constexpr std::size_t classes = 4 * std::numeric_limits<std::size_t>::digits;
+constexpr std::size_t classes = std::size_t{4} * std::numeric_limits<std::size_t>::digits;
 
 std::size_t class_of(std::size_t bytes) noexcept {
     const auto power = static_cast<std::size_t>(std::bit_width(bytes) - 1);
@@ -103,7 +103,7 @@ struct Pool::State {
                 use.kept_bytes += bytes;
                 return;
             }
-        } catch (const std::bad_alloc&) {
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
             // No room to remember the block: it goes to the system.
         }
         std::free(block);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -43,7 +44,7 @@ double natural_log(double x) noexcept {
     const double s = (m - 1) / (m + 1);
     double sum = 0;
     for (int n = 23; n >= 1; n -= 2) sum = sum * (s * s) + 1.0 / n;
-    return 2 * s * sum + exponent * 0.69314718055994531;
+    return 2 * s * sum + exponent * std::numbers::ln2;
 }
 
 // clang-format off

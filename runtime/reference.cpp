@@ -132,7 +132,7 @@ void Evaluator::load(TensorId id, const Array& array) {
                     Scalar scalar;
                     if constexpr (std::is_floating_point_v<T> || is_half<T>)
                         scalar.real = static_cast<double>(element);
-                    else
+                    else  // NOLINTNEXTLINE(bugprone-signed-char-misuse): an i8 is a number
                         scalar.integer = static_cast<std::int64_t>(element);
                     values.elements.push_back(convert_scalar(scalar, array.dtype(), tensor.dtype));
                 }
@@ -409,8 +409,8 @@ Array to_array(const Values& values) {
 
 Array bounds_array(const Values& values) {
     Array array(DType::f64, values.shape);
-    std::transform(values.elements.begin(), values.elements.end(),
-                   static_cast<double*>(array.data()), [](const Scalar& s) { return s.bound; });
+    std::ranges::transform(values.elements, static_cast<double*>(array.data()),
+                           [](const Scalar& s) { return s.bound; });
     return array;
 }
 

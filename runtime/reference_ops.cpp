@@ -56,6 +56,7 @@ double floored_quotient(double x, double y) {
 
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
+// NOLINTNEXTLINE(readability-function-size): a row for each operation
 double real_value(Op op, std::span<const Scalar> args) {
     const double x = args[0].real;
     const double y = args.size() > 1 ? args[1].real : 0;

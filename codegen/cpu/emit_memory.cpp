@@ -93,7 +93,8 @@ std::vector<llvm::Value*> NestEmitter::load_transposed(BufferId buffer, const Ac
         rows.push_back(ir_.CreateAlignedLoad(vector, row, align));
     }
     const auto half = int(lanes_ / 2);
-    llvm::SmallVector<int> low, high;
+    llvm::SmallVector<int> low;
+    llvm::SmallVector<int> high;
     for (int i = 0; i < half; ++i) {
         low.append({i, i + int(lanes_)});
         high.append({i + half, i + half + int(lanes_)});
@@ -156,7 +157,7 @@ NestEmitter::Part NestEmitter::part_of(std::int64_t step, unsigned number) {
     Part part;
     llvm::SmallVector<llvm::Constant*> is_touched;
     for (unsigned i = 0; i < lanes_; ++i) {
-        const auto element = std::int64_t(number * lanes_ + i);
+        const auto element = std::int64_t(number) * lanes_ + i;
         part.lanes.push_back(int(element / step));
         is_touched.push_back(ir_.getInt1(element % step == 0));
     }
@@ -173,7 +174,7 @@ llvm::Value* NestEmitter::load_with_steps(BufferId buffer, const Access& access)
     llvm::Value* lanes = nullptr;
     for (unsigned number = 0; number < unsigned(access.lane); ++number) {
         llvm::Value* pointer =
-            ir_.CreateGEP(element, access.pointer, ir_.getInt64(number * lanes_));
+            ir_.CreateGEP(element, access.pointer, ir_.getInt64(std::uint64_t(number) * lanes_));
         // Between elements of lanes that run there is memory, after the last one perhaps not.
         const bool is_whole = !mask_ && number + 1 < unsigned(access.lane);
         llvm::Value* part =
@@ -199,7 +200,7 @@ void NestEmitter::store_with_steps(const Store& store, const Access& access, Wid
     for (unsigned number = 0; number < unsigned(access.lane); ++number) {
         const Part part = part_of(access.lane, number);
         llvm::Value* pointer =
-            ir_.CreateGEP(element, access.pointer, ir_.getInt64(number * lanes_));
+            ir_.CreateGEP(element, access.pointer, ir_.getInt64(std::uint64_t(number) * lanes_));
         ir_.CreateMaskedStore(ir_.CreateShuffleVector(lanes.value(), part.lanes), pointer, align,
                               part.mask);
     }

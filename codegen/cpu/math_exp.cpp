@@ -2,6 +2,8 @@
 //
 // e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2)/2 (Cody and Waite, "Software Manual for the
 // Elementary Functions", 1980, ch. 6), e^r by a minimax polynomial.
+#include <numbers>
+
 #include "codegen/cpu/math.h"
 #include "codegen/cpu/math_parts.h"
 
@@ -22,7 +24,7 @@ struct Reduced {
 
 /// For |x| below 2^10: n times the upper part of ln 2 is exact, with and without fma.
 Reduced reduce(Wide x) {
-    const auto [whole, n] = round_product(x, x.number(1.4426950408889634));
+    const auto [whole, n] = round_product(x, x.number(std::numbers::log2e));
     const Wide rest = multiply_add(whole, pick(x, -0.693145751953125, -0.69314718048553913832), x);
     return {n, multiply_add(whole, pick(x, -1.42860677e-06, -7.4406171100123968e-11), rest)};
 }

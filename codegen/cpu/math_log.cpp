@@ -2,6 +2,8 @@
 //
 // x = 2^e (1+f), s = f/(2+f), log(1+f) = 2 atanh(s) = f - (f^2/2 - s (f^2/2 + R(s^2))): the
 // arrangement of fdlibm's e_log.c (Sun Microsystems, 1993), with minimax polynomials of our own.
+#include <numbers>
+
 #include "codegen/cpu/math.h"
 #include "codegen/cpu/math_parts.h"
 
@@ -66,13 +68,13 @@ Wide log(Wide x) { return with_ends(x, log_core(x)); }
 
 Wide log2(Wide x) {
     const auto [e, f] = decompose(x);
-    return with_ends(x, multiply_add(log_fraction(f), 1.4426950408889634, e));
+    return with_ends(x, multiply_add(log_fraction(f), std::numbers::log2e, e));
 }
 
 Wide log10(Wide x) {
     const auto [e, f] = decompose(x);
     const Wide lower = e * pick(x, 4.6050389811952138e-06, 5.6303348066750977e-11);
-    const Wide sum = multiply_add(log_fraction(f), 0.43429448190325182, lower);
+    const Wide sum = multiply_add(log_fraction(f), std::numbers::log10e, lower);
     return with_ends(x, multiply_add(e, pick(x, 0.301025390625, 0.30102999560767784715), sum));
 }
 

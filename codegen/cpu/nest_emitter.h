@@ -123,8 +123,8 @@ class NestEmitter {
     llvm::Value* lanes_of(const Place& place);
     llvm::Value* bound(const LoopBound& bound, bool is_lower);
     llvm::Value* lane_numbers(std::int64_t step);
-    Access access(BufferId buffer, const Address& at);
-    std::int64_t alignment(BufferId buffer, const Place& place) const;
+    Access access(BufferId id, const Address& at);
+    std::int64_t alignment(BufferId id, const Place& place) const;
     std::size_t open_scope();
     void close_scopes(std::size_t count) { scopes_.resize(count, Scope{nullptr}); }
     llvm::BasicBlock* add_block(const char* name);

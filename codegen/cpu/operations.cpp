@@ -163,8 +163,8 @@ Wide leaky_relu(const Operands& x) {
 
 /// How an operation is emitted for floating operands and for integers and bool.
 struct Row {
-    Op op;
-    Wide (*floating)(const Operands&);
+    Op op{};
+    Wide (*floating)(const Operands&) = nullptr;
     Wide (*integer)(const Operands&) = nullptr;
     bool is_long = false;  ///< a floating one takes a dozen instructions or more
 };
@@ -423,7 +423,8 @@ Wide fold(Reducer reducer, DType dtype, Wide lanes) {
     Wide rest = lanes;
     while (rest.lanes() > 1) {
         const auto half = int(rest.lanes() / 2);
-        llvm::SmallVector<int> low, high;
+        llvm::SmallVector<int> low;
+        llvm::SmallVector<int> high;
         for (int i = 0; i < half; ++i) {
             low.push_back(i);
             high.push_back(half + i);

@@ -125,7 +125,7 @@ class NestWriter {
     void fold(const Fold& fold);
     /// A name for the variable; wide when its values, or `slack` beyond, need 64 bits.
     const std::string& declare(VarId var, bool is_wide);
-    [[nodiscard]] std::string_view index_type(bool is_wide) const {
+    [[nodiscard]] static std::string_view index_type(bool is_wide) {
         return is_wide ? "rc_i64" : "int";
     }
 
@@ -148,7 +148,7 @@ class NestWriter {
     void lanes_body(const Body& body, const std::vector<std::uint32_t>& conditions);
     void flatten(const Body& body, const std::vector<std::uint32_t>& conditions,
                  std::vector<Leaf>& leaves);
-    [[nodiscard]] std::vector<Segment> segments(std::vector<Leaf> leaves) const;
+    [[nodiscard]] static std::vector<Segment> segments(std::vector<Leaf> leaves);
     void nested(const Leaf& leaf);
     [[nodiscard]] bool varies(const AffineForm& form) const;
     [[nodiscard]] bool varies(const Value& value) const;
@@ -163,7 +163,7 @@ class NestWriter {
     /// How many neighbours, along the lanes, can be accessed at once: 1 when none can.
     [[nodiscard]] std::int64_t neighbours(BufferId buffer, const Address& at) const;
     [[nodiscard]] bool is_fold(const Store& store) const;
-    [[nodiscard]] bool meets_loads(const Segment& segment, const Store& store) const;
+    [[nodiscard]] static bool meets_loads(const Segment& segment, const Store& store);
     [[nodiscard]] std::optional<Kept> kept(const Segment& segment, const Leaf& leaf);
     void each_lane(const std::function<void()>& inside);
     void lane_loop(const Leaves& leaves, const std::vector<Kept>& stores);

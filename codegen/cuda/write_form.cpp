@@ -1,10 +1,40 @@
 // codegen/cuda/write_form.cpp – affine forms, loop bounds and addresses as text
+#include <utility>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "codegen/cuda/nest_writer.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen::cuda {
+
+namespace {
+
+struct NamedTerm {
+    std::int64_t coefficient;  ///< not 0
+    std::string name;
+};
+
+/// The terms, at least one, in their order; the constant stands last, or first before a minus.
+std::string sum_text(const std::vector<NamedTerm>& terms, std::int64_t constant, bool is_narrow) {
+    std::string text;
+    const bool begins_negative = terms[0].coefficient < 0;
+    if (begins_negative && constant > 0)
+        text = constant_text({.integer = constant}, DType::i64).text;
+    for (const auto& [coefficient, name] : terms) {
+        const bool is_negative = coefficient < 0;
+        const auto factor =
+            is_negative ? 0 - std::uint64_t(coefficient) : std::uint64_t(coefficient);
+        text += text.empty() ? (is_negative ? "-" : "") : (is_negative ? " - " : " + ");
+        text += factor == 1 ? name : format("{}{} * {}", factor, is_narrow ? "" : "LL", name);
+    }
+    if (!begins_negative && constant > 0)
+        text += format(" + {}", constant_text({.integer = constant}, DType::i64).text);
+    if (constant < 0) text += format(" - {}", 0 - std::uint64_t(constant));
+    return text;
+}
+
+}  // namespace
 
 /// In 32 bits where no part of the sum needs more.
 Text NestWriter::form(const AffineForm& form) const {
@@ -23,35 +53,23 @@ Text NestWriter::form(const AffineForm& form) const {
     if (terms.empty()) return constant_text({.integer = constant}, DType::i64);
 
     const bool is_narrow = ranges_.is_narrow(form);
-    const auto part = [&](const AffineForm::Term& term, std::uint64_t factor) {
+    std::vector<NamedTerm> named;
+    for (const AffineForm::Term& term : terms) {
         const Variable& var = vars_[std::size_t(term.var)];
         RICCI_ASSERT(!var.name.empty(), format("`{}` is used outside its loop in nest `{}`",
                                                nest_.at(term.var).name, nest_.name));
-        const std::string name =
-            is_narrow || var.is_wide ? var.name : format("rc_i64({})", var.name);
-        return factor == 1 ? name : format("{}{} * {}", factor, is_narrow ? "" : "LL", name);
-    };
-    std::string text;
-    const bool begins_negative = terms[0].coefficient < 0;
-    if (begins_negative && constant > 0)
-        text = constant_text({.integer = constant}, DType::i64).text;
-    for (const AffineForm::Term& term : terms) {
-        const bool is_negative = term.coefficient < 0;
-        const auto factor =
-            is_negative ? 0 - std::uint64_t(term.coefficient) : std::uint64_t(term.coefficient);
-        text += text.empty() ? (is_negative ? "-" : "") : (is_negative ? " - " : " + ");
-        text += part(term, factor);
+        const bool is_as_it_is = is_narrow || var.is_wide;
+        named.push_back(
+            {term.coefficient, is_as_it_is ? var.name : format("rc_i64({})", var.name)});
     }
-    if (!begins_negative && constant > 0)
-        text += format(" + {}", constant_text({.integer = constant}, DType::i64).text);
-    if (constant < 0) text += format(" - {}", 0 - std::uint64_t(constant));
+    std::string text = sum_text(named, constant, is_narrow);
     const bool is_sum = terms.size() > 1 || constant != 0;
     const Strength strength = is_sum                       ? Strength::sum
                               : terms[0].coefficient == 1  ? Strength::primary
                               : terms[0].coefficient == -1 ? Strength::unary
                                                            : Strength::product;
-    if (!is_narrow || has_wide) return {text, strength};
-    return {text, strength, ranges_.of(form)};
+    if (!is_narrow || has_wide) return {std::move(text), strength};
+    return {std::move(text), strength, ranges_.of(form)};
 }
 
 bool NestWriter::is_wide(const BoundTerm& term) const {

@@ -60,7 +60,7 @@ bool NestWriter::is_fold(const Store& store) const {
 }
 
 /// Whether some lane could load what another one stores.
-bool NestWriter::meets_loads(const Segment& segment, const Store& store) const {
+bool NestWriter::meets_loads(const Segment& segment, const Store& store) {
     const std::function<bool(const Value&)> meets = [&](const Value& value) {
         if (const auto* load = std::get_if<Load>(&value->term)) {
             const bool is_same_place =

@@ -139,7 +139,7 @@ void NestWriter::flatten(const Body& body, const std::vector<std::uint32_t>& con
     }
 }
 
-std::vector<NestWriter::Segment> NestWriter::segments(std::vector<Leaf> leaves) const {
+std::vector<NestWriter::Segment> NestWriter::segments(std::vector<Leaf> leaves) {
     std::vector<Segment> result;
     std::set<BufferId> stored;
     bool is_open = false;

@@ -11,8 +11,7 @@ bool AffineValues::suppose(const Value& condition) {
     const auto* operate = std::get_if<Operate>(&condition->term);
     if (operate == nullptr) return false;
     if (operate->op == Op::logical_and)
-        return std::all_of(operate->args.begin(), operate->args.end(),
-                           [&](const Value& arg) { return suppose(arg); });
+        return std::ranges::all_of(operate->args, [&](const Value& arg) { return suppose(arg); });
     if (operate->args.size() != 2) return false;
     const std::optional<AffineForm> a = form_of(operate->args[0]);
     const std::optional<AffineForm> b = form_of(operate->args[1]);
@@ -66,7 +65,7 @@ bool AffineValues::is_at_least_zero(const AffineForm& form) const {
     for (const Axis& axis : axes_)
         least += std::min<std::int64_t>(form.coefficient(axis.var), 0) * (axis.extent - 1);
     if (least >= 0) return true;
-    return std::any_of(conditions_.begin(), conditions_.end(), [&](const AffineForm& known) {
+    return std::ranges::any_of(conditions_, [&](const AffineForm& known) {
         return known.terms == form.terms && known.constant <= form.constant;
     });
 }

@@ -81,7 +81,7 @@ struct Estimate {
     /// Cycles of a multiprocessor for one block to go over one tile of reduced points, when others
     /// fill its waits.
     [[nodiscard]] double tile_cycles() const {
-        const double area = double(config.thread_rows * config.thread_columns);
+        const auto area = double(config.thread_rows * config.thread_columns);
         const double loads = fragment_loads(config.thread_rows, problem.row_words) +
                              fragment_loads(config.thread_columns, problem.column_words);
         const double elements = double(config.rows + config.columns) * double(config.depth);
@@ -103,7 +103,7 @@ struct Estimate {
         const std::int64_t a_multiprocessor = blocks_each(chunks);
         const auto together = double(std::min(a_multiprocessor, at_once));
         // Warps in flight, each with the independent operations of its tile, hide latencies.
-        const double area = double(config.thread_rows * config.thread_columns);
+        const auto area = double(config.thread_rows * config.thread_columns);
         const double in_flight = together * warps() * std::sqrt(area) / 8;
         const double busy = in_flight / (in_flight + 1);
         const double work = double(depth_tiles) * (tile_cycles() / busy + tile_latency / together);

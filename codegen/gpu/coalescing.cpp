@@ -60,7 +60,7 @@ class Access {
         for (const std::int64_t repeat : repeats_)
             for (std::int64_t l = 0; l < (is_one ? 1 : vector); ++l)
                 touched += double(add_sectors(all, repeat, l, is_one ? width : l + 1));
-        const double distinct = double(unique(all));
+        const auto distinct = double(unique(all));
         const double total = sector_slots * distinct + cached_slots * (touched - distinct);
         return (is_one ? 1 : double(vector)) + total / double(repeats_.size());
     }

@@ -102,7 +102,7 @@ class RowChainNest {
                            other.first.at.affine == load.at.affine;
                 });
                 if (found == seen.end()) {
-                    seen.push_back({Kept{value, load.buffer, load.at, {}}, s});
+                    seen.emplace_back(Kept{value, load.buffer, load.at, {}}, s);
                     count.push_back(1);
                 } else if (found->second != s) {
                     ++count[std::size_t(found - seen.begin())];

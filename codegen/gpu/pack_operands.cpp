@@ -31,8 +31,8 @@ class Packer {
 
     void run() {
         for (auto* operands : {&c_.row_operands, &c_.column_operands})
-            for (std::size_t i = 0; i < operands->size(); ++i)
-                if (is_worth_it((*operands)[i])) replace((*operands)[i]);
+            for (Operand& operand : *operands)
+                if (is_worth_it(operand)) replace(operand);
     }
 
   private:

@@ -81,8 +81,7 @@ class Reader {
         const auto keep_long = [](const std::vector<Axis>& axes, std::vector<Axis>& kept) {
             for (const Axis& axis : axes)
                 if (axis.extent > 1) kept.push_back(axis);
-            return std::none_of(axes.begin(), axes.end(),
-                                [](const Axis& axis) { return axis.extent < 1; });
+            return std::ranges::none_of(axes, [](const Axis& axis) { return axis.extent < 1; });
         };
         return keep_long(kernel_.free, sum_.free) && keep_long(kernel_.reduced, sum_.reduced);
     }
@@ -145,9 +144,9 @@ class Reader {
             sum_.alpha /= *divisor;
             return read_product(operate->args[0]);
         }
-        return operate->op == Op::mul &&
-               std::all_of(operate->args.begin(), operate->args.end(),
-                           [&](const Value& arg) { return read_product(arg); });
+        return operate->op == Op::mul && std::ranges::all_of(operate->args, [&](const Value& arg) {
+                   return read_product(arg);
+               });
     }
 
     /// The least and the greatest value of a form over all points.
@@ -198,9 +197,9 @@ class Reader {
         const auto is_plain = [&](double number) {
             return sum_.dtype == DType::f32 ? std::isnormal(float(number)) : std::isnormal(number);
         };
-        return is_plain(sum_.alpha) &&
-               std::all_of(sum_.addends.begin(), sum_.addends.end(),
-                           [&](const Addend& addend) { return is_plain(addend.factor); });
+        return is_plain(sum_.alpha) && std::ranges::all_of(sum_.addends, [&](const Addend& addend) {
+                   return is_plain(addend.factor);
+               });
     }
     /// x of relu(x), max(x, 0).
     static std::optional<Value> of_relu(const Value& value) {
@@ -229,8 +228,8 @@ class Reader {
         if (operate == nullptr) return false;
         if (operate->op == Op::neg) return read_terms(operate->args[0], -scale, factor);
         if (operate->op == Op::add)
-            return std::all_of(operate->args.begin(), operate->args.end(),
-                               [&](const Value& arg) { return read_terms(arg, scale, factor); });
+            return std::ranges::all_of(
+                operate->args, [&](const Value& arg) { return read_terms(arg, scale, factor); });
         if (operate->op == Op::div) {
             const std::optional<double> divisor = constant(operate->args[1]);
             return divisor && read_terms(operate->args[0], scale / *divisor, factor);
@@ -278,8 +277,8 @@ void SumOfProducts::reverse(const Axis& axis) {
 }
 
 std::vector<Walk> joined(std::vector<Walk> walks, std::size_t by) {
-    std::stable_sort(walks.begin(), walks.end(),
-                     [&](const Walk& a, const Walk& b) { return a.strides[by] > b.strides[by]; });
+    std::ranges::stable_sort(
+        walks, [&](const Walk& a, const Walk& b) { return a.strides[by] > b.strides[by]; });
     std::vector<Walk> result;
     for (const Walk& inner : walks) {
         bool as_one = !result.empty();

@@ -16,8 +16,10 @@
 // Axes that are no spatial dimension must join to one each of n, g, c, o. All ways and pairings are
 // tried; the one that is nearest to what libraries do best is taken.
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "codegen/gpu/recognise.h"
 #include "codegen/gpu/spatial.h"
@@ -61,7 +63,7 @@ bool is_sound(const std::vector<std::int64_t>& lengths, const Convolution::Opera
         if (lengths[d] > 1) dimensions.emplace_back(operand.strides[d], lengths[d]);
         last += operand.strides[d] * (lengths[d] - 1);
     }
-    std::sort(dimensions.begin(), dimensions.end());
+    std::ranges::sort(dimensions);
     std::int64_t inside = 1;
     for (const auto& [stride, length] : dimensions) {
         if (stride < inside) return false;
@@ -116,7 +118,7 @@ struct Candidate {
 /// Tries the pairings of one assignment of roles.
 class Matcher {
   public:
-    Matcher(const SumOfProducts& sum, const Relation& relation) : sum_(sum), start_(relation) {}
+    Matcher(const SumOfProducts& sum, Relation relation) : sum_(sum), start_(std::move(relation)) {}
 
     std::optional<Candidate> find() {
         if (!find_equations()) return std::nullopt;
@@ -136,7 +138,7 @@ class Matcher {
     static constexpr unsigned in_y = 4;
 
     [[nodiscard]] bool is_free(const Axis& axis) const {
-        return std::find(start_.free.begin(), start_.free.end(), axis) != start_.free.end();
+        return std::ranges::find(start_.free, axis) != start_.free.end();
     }
 
     /// The dimensions that are equations: each of one axis of x alone and one each of y and w, or
@@ -144,27 +146,32 @@ class Matcher {
     bool find_equations() {
         for (const AffineForm& equation : start_.equal_zero) {
             if (start_.direction != Direction::input_gradient) return false;
-            Pairing dimension{.equation = equation};
-            for (const std::vector<Axis>* axes : {&start_.free, &start_.reduced}) {
-                for (const Axis& axis : *axes) {
-                    if (equation.coefficient(axis.var) == 0) continue;
-                    const unsigned arrays = moved(axis);
-                    std::optional<Axis>* slot = arrays == in_x   ? &dimension.input
-                                                : arrays == in_y ? &dimension.output
-                                                : arrays == in_w ? &dimension.filter
-                                                                 : nullptr;
-                    if (slot == nullptr || *slot || is_taken(axis)) return false;
-                    *slot = axis;
-                }
-            }
-            if (!dimension.input || !is_free(*dimension.input)) return false;
-            pairings_.push_back(dimension);
+            const std::optional<Pairing> dimension = pairing_of(equation);
+            if (!dimension) return false;
+            pairings_.push_back(*dimension);
         }
         return true;
     }
+    [[nodiscard]] std::optional<Pairing> pairing_of(const AffineForm& equation) const {
+        Pairing dimension{.equation = equation};
+        for (const std::vector<Axis>* axes : {&start_.free, &start_.reduced}) {
+            for (const Axis& axis : *axes) {
+                if (equation.coefficient(axis.var) == 0) continue;
+                const unsigned arrays = moved(axis);
+                std::optional<Axis>* slot = arrays == in_x   ? &dimension.input
+                                            : arrays == in_y ? &dimension.output
+                                            : arrays == in_w ? &dimension.filter
+                                                             : nullptr;
+                if (slot == nullptr || *slot || is_taken(axis)) return std::nullopt;
+                *slot = axis;
+            }
+        }
+        if (!dimension.input || !is_free(*dimension.input)) return std::nullopt;
+        return dimension;
+    }
 
     [[nodiscard]] bool is_taken(const Axis& axis) const {
-        return std::any_of(pairings_.begin(), pairings_.end(), [&](const Pairing& dimension) {
+        return std::ranges::any_of(pairings_, [&](const Pairing& dimension) {
             return dimension.input == axis || dimension.filter == axis || dimension.output == axis;
         });
     }
@@ -280,14 +287,14 @@ class Matcher {
             for (const Axis& axis : axes) {
                 if (is_taken(axis)) continue;
                 Walk found = walk(relation, axis);
-                const auto first = std::find_if(found.strides.begin(), found.strides.end(),
-                                                [](std::int64_t stride) { return stride != 0; });
+                const auto* const first = std::ranges::find_if(
+                    found.strides, [](std::int64_t stride) { return stride != 0; });
                 if (first != found.strides.end() && *first < 0) {
                     relation.reverse(axis);
                     found = walk(relation, axis);
                 }
-                if (std::any_of(found.strides.begin(), found.strides.end(),
-                                [](std::int64_t stride) { return stride < 0; }))
+                if (std::ranges::any_of(found.strides,
+                                        [](std::int64_t stride) { return stride < 0; }))
                     return false;
                 if (!may_be_channel(moved(axis), is_free(axis))) return false;
                 kinds[moved(axis)].push_back(found);
@@ -351,10 +358,9 @@ class Matcher {
             fit_input(parts, {{c.batch, c.input.strides[0]},
                               {c.groups, c.input.strides[1]},
                               {c.in_channels, c.input.strides[2]}});
-        std::stable_sort(parts.begin(), parts.end(),
-                         [](const SpatialPart& a, const SpatialPart& b) {
-                             return a.input_stride > b.input_stride;
-                         });
+        std::ranges::stable_sort(parts, [](const SpatialPart& a, const SpatialPart& b) {
+            return a.input_stride > b.input_stride;
+        });
         for (const SpatialPart& part : parts) {
             c.spatial.push_back(part.dimension);
             c.input.strides.push_back(part.input_stride);

@@ -5,7 +5,9 @@
 // arrays walk them as one. One axis of each kind is left at most, but that further rows and columns
 // become batch (the other operand stands still), and a second batch axis becomes repeated calls.
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
+#include <utility>
 
 #include "codegen/gpu/recognise.h"
 
@@ -42,7 +44,7 @@ constexpr std::int64_t greatest_extent = (std::int64_t(1) << 31) - 1;
 
 class ProductFinder {
   public:
-    explicit ProductFinder(const SumOfProducts& sum) : sum_(sum) {}
+    explicit ProductFinder(SumOfProducts sum) : sum_(std::move(sum)) {}
 
     std::optional<LibraryCall> find() {
         if (!sum_.at_least_zero.empty() || !sum_.equal_zero.empty()) return std::nullopt;
@@ -65,9 +67,9 @@ class ProductFinder {
     /// Which addend is a matrix, which one is the bias.
     bool name_addends() {
         for (const Addend& found : sum_.addends) {
-            const bool moves_always = std::all_of(
-                sum_.free.begin(), sum_.free.end(),
-                [&](const Axis& axis) { return found.array.at.coefficient(axis.var) != 0; });
+            const bool moves_always = std::ranges::all_of(sum_.free, [&](const Axis& axis) {
+                return found.array.at.coefficient(axis.var) != 0;
+            });
             const bool is_matrix = moves_always || found.array == sum_.result;
             if ((is_matrix ? addend_ : bias_) != nullptr) return false;
             if (!is_matrix && found.factor != 1) return false;
@@ -86,33 +88,32 @@ class ProductFinder {
         return found;
     }
 
+    bool sort_axis(const Axis& axis, bool is_free) {
+        Walk found = walk(axis);
+        // An axis that some array walks backwards is turned; all must then go forwards.
+        if (found.strides[is_free ? result : left] < 0) {
+            sum_.reverse(axis);
+            found = walk(axis);
+        }
+        if (std::ranges::any_of(found.strides, [](std::int64_t stride) { return stride < 0; }))
+            return false;
+        const bool in_left = found.strides[left] != 0;
+        const bool in_right = found.strides[right] != 0;
+        if (is_free && found.strides[result] == 0) return false;
+        if (!in_left && !in_right) return false;
+        if (!is_free && !(in_left && in_right)) return false;
+        std::vector<Walk>& kind = !is_free              ? kinds_.depth
+                                  : in_left && in_right ? kinds_.batch
+                                  : in_left             ? kinds_.rows
+                                                        : kinds_.columns;
+        kind.push_back(found);
+        return true;
+    }
     bool sort_axes() {
-        const auto add = [&](const Axis& axis, bool is_free) {
-            Walk found = walk(axis);
-            // An axis that some array walks backwards is turned; all must then go forwards.
-            if (found.strides[is_free ? result : left] < 0) {
-                sum_.reverse(axis);
-                found = walk(axis);
-            }
-            if (std::any_of(found.strides.begin(), found.strides.end(),
-                            [](std::int64_t stride) { return stride < 0; }))
-                return false;
-            const bool in_left = found.strides[left] != 0;
-            const bool in_right = found.strides[right] != 0;
-            if (is_free && found.strides[result] == 0) return false;
-            if (!in_left && !in_right) return false;
-            if (!is_free && !(in_left && in_right)) return false;
-            std::vector<Walk>& kind = !is_free              ? kinds_.depth
-                                      : in_left && in_right ? kinds_.batch
-                                      : in_left             ? kinds_.rows
-                                                            : kinds_.columns;
-            kind.push_back(found);
-            return true;
-        };
         for (const Axis& axis : sum_.free)
-            if (!add(axis, true)) return false;
+            if (!sort_axis(axis, true)) return false;
         for (const Axis& axis : sum_.reduced)
-            if (!add(axis, false)) return false;
+            if (!sort_axis(axis, false)) return false;
         kinds_.batch = joined(std::move(kinds_.batch), result);
         kinds_.rows = joined(std::move(kinds_.rows), result);
         kinds_.columns = joined(std::move(kinds_.columns), result);
@@ -136,8 +137,8 @@ class ProductFinder {
                            : batch.emplace_back(kinds_.columns[i]);
                 if (!kinds_.depth.empty()) choice.depth = kinds_.depth[0];
                 if (batch.size() > 2) continue;
-                std::stable_sort(batch.begin(), batch.end(),
-                                 [](const Walk& a, const Walk& b) { return a.extent > b.extent; });
+                std::ranges::stable_sort(
+                    batch, [](const Walk& a, const Walk& b) { return a.extent > b.extent; });
                 if (!batch.empty()) choice.batch = batch[0];
                 if (batch.size() > 1) choice.repeats = batch[1];
                 found.push_back(choice);
@@ -184,7 +185,7 @@ class ProductFinder {
             !settle(product.right, product.depth, product.columns) || !settle_result(product))
             return std::nullopt;
         const bool is_worthwhile = is_large(product);
-        return LibraryCall{.call = std::move(product), .is_worthwhile = is_worthwhile};
+        return LibraryCall{.call = product, .is_worthwhile = is_worthwhile};
     }
 
     /// Whether the matrix has unit stride along its rows' axis, or along its columns' axis, and

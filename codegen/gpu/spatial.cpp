@@ -298,15 +298,13 @@ std::int64_t fitting(const SpatialPart& part, std::int64_t inside, std::int64_t 
 }  // namespace
 
 void fit_input(std::vector<SpatialPart>& parts, const std::vector<Stride>& others) {
-    const bool all_single = std::all_of(parts.begin(), parts.end(), [](const SpatialPart& part) {
-        return part.dimension.filter == 1;
-    });
+    const bool all_single = std::ranges::all_of(
+        parts, [](const SpatialPart& part) { return part.dimension.filter == 1; });
     std::vector<SpatialPart*> inside_out;
     for (SpatialPart& part : parts) inside_out.push_back(&part);
-    std::stable_sort(inside_out.begin(), inside_out.end(),
-                     [](const SpatialPart* a, const SpatialPart* b) {
-                         return a->input_stride < b->input_stride;
-                     });
+    std::ranges::stable_sort(inside_out, [](const SpatialPart* a, const SpatialPart* b) {
+        return a->input_stride < b->input_stride;
+    });
     std::int64_t wished = 1;  // what the dimension inside it has become
     for (std::size_t i = 0; i < inside_out.size(); ++i) {
         SpatialPart& part = *inside_out[i];

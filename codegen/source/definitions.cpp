@@ -203,7 +203,10 @@ std::vector<Definition> definitions(std::string_view prelude) {
     std::string text;
     for (const std::string& line : expanded(split(prelude))) {
         if (text.empty() && (line.empty() || line.starts_with("//"))) {
-            comment = line.empty() ? "" : comment + line + '\n';
+            if (line.empty())
+                comment.clear();
+            else
+                comment += line + '\n';
             continue;
         }
         text += line + '\n';

@@ -58,7 +58,7 @@ void add(std::string& text, std::string line) {
         if (!at) at = cut(line, line.find_first_not_of(' ') + 1);
         if (!at) break;
         text += line.substr(0, *at) + '\n';
-        line = indent + line.substr(*at + 1);
+        line.replace(0, *at + 1, indent);
     }
     text += line + '\n';
 }

@@ -19,7 +19,7 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
-struct _nvrtcProgram;
+struct _nvrtcProgram;  // NOLINT(bugprone-reserved-identifier)
 
 namespace ricci::cuda {
 
@@ -123,6 +123,7 @@ inline constexpr int capture_thread_local = 1;
     F(nvrtcGetProgramLog, int, (NvrtcProgram program, char* log))
 // clang-format on
 
+// The names are those of the libraries. NOLINTBEGIN(*-macro-parentheses,*-identifier-naming)
 #define RICCI_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
 /// libcuda.so.1
 struct Driver {
@@ -133,6 +134,7 @@ struct Nvrtc {
     RICCI_NVRTC(RICCI_DECLARE)
 };
 #undef RICCI_DECLARE
+// NOLINTEND(*-macro-parentheses,*-identifier-naming)
 
 /// The table of the driver, opened and initialised by the first call.
 /// Throws: `device`, naming what is missing (the library, a function, a device) and what to do.

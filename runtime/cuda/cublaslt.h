@@ -85,12 +85,14 @@ inline constexpr int lt_preference_alignment_d = 8;
        std::size_t workspace_bytes, Stream stream))
 // clang-format on
 
+// The names are those of the libraries. NOLINTBEGIN(*-macro-parentheses,*-identifier-naming)
 #define RICCI_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
 /// libcublasLt.so
 struct CublasLt {
     RICCI_CUBLASLT(RICCI_DECLARE)
 };
 #undef RICCI_DECLARE
+// NOLINTEND(*-macro-parentheses,*-identifier-naming)
 
 /// The table of cuBLASLt, opened by the first call. Throws: `device`.
 [[nodiscard]] const CublasLt& cublaslt();

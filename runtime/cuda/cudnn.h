@@ -144,12 +144,14 @@ inline constexpr int cudnn_note_count = 32;  ///< room for those of later versio
       (CudnnHandle handle, CudnnDescriptor plan, CudnnDescriptor variant_pack))
 // clang-format on
 
+// The names are those of the libraries. NOLINTBEGIN(*-macro-parentheses,*-identifier-naming)
 #define RICCI_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
 /// libcudnn.so.9
 struct Cudnn {
     RICCI_CUDNN(RICCI_DECLARE)
 };
 #undef RICCI_DECLARE
+// NOLINTEND(*-macro-parentheses,*-identifier-naming)
 
 /// The table of cuDNN, opened by the first call. Throws: `device`.
 [[nodiscard]] const Cudnn& cudnn();

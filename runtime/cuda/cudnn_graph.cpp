@@ -172,7 +172,10 @@ class GraphMaker {
     }
 
     CudnnDescriptor convolution() {
-        std::vector<std::int64_t> strides, dilations, before, behind;
+        std::vector<std::int64_t> strides;
+        std::vector<std::int64_t> dilations;
+        std::vector<std::int64_t> before;
+        std::vector<std::int64_t> behind;
         bool some_flipped = false;
         bool some_plain = false;
         if (c_.spatial.size() == 1) {

@@ -28,11 +28,11 @@ class Descriptor {
     [[nodiscard]] CudnnDescriptor get() const noexcept { return descriptor_; }
     template <class T>
     void set(CudnnAttribute name, CudnnType type, std::span<const T> values) {
-        set(name, type, std::int64_t(values.size()), values.data());
+        set(name, type, std::int64_t(values.size()), static_cast<const void*>(values.data()));
     }
     template <class T>
     void set(CudnnAttribute name, CudnnType type, const T& value) {
-        set(name, type, 1, &value);
+        set(name, type, 1, static_cast<const void*>(&value));
     }
     void set(CudnnAttribute name, const Descriptor& value) {
         set(name, CudnnType::descriptor, value.get());

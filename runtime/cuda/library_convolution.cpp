@@ -6,6 +6,7 @@
 // engine does that; else they are further plans that work on the result in place.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -76,7 +77,7 @@ class Planner {
         std::int64_t filled = 0;
         check_cudnn(cudnn().cudnnBackendGetAttribute(heuristics.get(), heuristics_results,
                                                      CudnnType::descriptor, count, &filled,
-                                                     pointers.data()),
+                                                     static_cast<void*>(pointers.data())),
                     "cudnnBackendGetAttribute");
         while (std::int64_t(configs.size()) > filled) configs.pop_back();
         return configs;
@@ -87,9 +88,10 @@ class Planner {
         Descriptor engine(CudnnKind::engine);
         CudnnDescriptor pointer = engine.get();
         std::int64_t count = 0;
-        check_cudnn(cudnn().cudnnBackendGetAttribute(config.get(), config_engine,
-                                                     CudnnType::descriptor, 1, &count, &pointer),
-                    "cudnnBackendGetAttribute");
+        check_cudnn(
+            cudnn().cudnnBackendGetAttribute(config.get(), config_engine, CudnnType::descriptor, 1,
+                                             &count, static_cast<void*>(&pointer)),
+            "cudnnBackendGetAttribute");
         std::array<int, cudnn_note_count> notes{};
         check_cudnn(
             cudnn().cudnnBackendGetAttribute(engine.get(), engine_notes, CudnnType::numerical_note,
@@ -114,8 +116,8 @@ class Planner {
 
 class ConvolutionCall : public PreparedCall {
   public:
-    ConvolutionCall(const Convolution& convolution, const PrepareOptions& options)
-        : convolution_(convolution), device_(options.device) {
+    ConvolutionCall(Convolution convolution, const PrepareOptions& options)
+        : convolution_(std::move(convolution)), device_(options.device) {
         const CudnnAccess access = cudnn_handle(device_);
         Planner planner(convolution_, options, access.handle);
         const bool has_epilogue = convolution_.bias || convolution_.activation != Activation::none;

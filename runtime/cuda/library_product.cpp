@@ -52,9 +52,9 @@ using Preference = Owned<LtPreference, &CublasLt::cublasLtMatmulPreferenceDestro
 
 template <class T>
 void set(const Operation& operation, int attribute, T value) {
-    check(
-        cublaslt().cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof value),
-        "cublasLtMatmulDescSetAttribute");
+    check(cublaslt().cublasLtMatmulDescSetAttribute(operation.get(), attribute,
+                                                    static_cast<const void*>(&value), sizeof value),
+          "cublasLtMatmulDescSetAttribute");
 }
 template <class T>
 void set(const Layout& layout, int attribute, T value) {
@@ -71,8 +71,8 @@ void set(const Preference& preference, int attribute, T value) {
 
 /// The product as cuBLASLt sees it: d = a * b + c, all column by column.
 struct Columns {
-    std::int64_t rows;
-    std::int64_t columns;
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
     MatrixOperand a;  ///< rows x depth
     MatrixOperand b;  ///< depth x columns
     MatrixOperand c;
@@ -222,8 +222,8 @@ class ProductCall : public PreparedCall {
             return reinterpret_cast<void*>(address(buffers, matrix.place, product_.dtype,
                                                    matrix.offset + repeat * matrix.repeat_stride));
         };
-        const float alpha = static_cast<float>(product_.alpha);
-        const float beta = static_cast<float>(product_.beta);
+        const auto alpha = static_cast<float>(product_.alpha);
+        const auto beta = static_cast<float>(product_.beta);
         std::unique_lock<std::mutex> lock;
         if (product_.bias) {
             // The pointer is part of the operation, which threads share.

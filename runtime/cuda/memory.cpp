@@ -276,7 +276,7 @@ void Memory::give_back(Block::Piece& piece, const std::vector<Stream>& other_str
             state.insert_free(&piece);
         else
             state.insert_pending(&piece, other_streams);
-    } catch (const std::bad_alloc&) {
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
         // No room to remember the piece: it is not handed out again.
     }
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <dlfcn.h>
 #include <link.h>
@@ -135,13 +136,14 @@ std::string hint_for(const LibraryName& name) {
 
 std::string path_of(void* handle, const std::string& fallback) {
     const link_map* map = nullptr;
-    const bool is_known = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
+    const bool is_known =
+        dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
     return is_known && map->l_name != nullptr && *map->l_name != '\0' ? map->l_name : fallback;
 }
 
 }  // namespace
 
-SharedLibrary::SharedLibrary(const LibraryName& name) : name_(name) {
+SharedLibrary::SharedLibrary(LibraryName name) : name_(std::move(name)) {
     Search search(name_.sonames);
     handle_ = open(search);
     if (handle_ == nullptr) {

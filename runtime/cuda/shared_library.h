@@ -25,7 +25,7 @@ struct LibraryName {
 class SharedLibrary {
   public:
     /// Throws: `device` when it is not found or cannot be loaded, with the linker's own words.
-    explicit SharedLibrary(const LibraryName& name);
+    explicit SharedLibrary(LibraryName name);
 
     /// The function of that name. Throws: `device` naming it when the library has none.
     template <class F>
