@@ -72,6 +72,23 @@ TEST_CASE("grad --forward prints or evaluates tangents") {
               .out == "[0, 1]\n");
 }
 
+TEST_CASE("cotangents and tangents of another shape are told whose they should have") {
+    const auto error = [](std::vector<std::string> words) {
+        const std::vector<std::string> before = {"grad", "Y[i,j] := x[i]^2*A[i,j]", "x=3:f32",
+                                                 "A=3x2"};
+        words.insert(words.begin(), before.begin(), before.end());
+        const Outcome outcome = run(std::move(words));
+        CHECK(outcome.status == 1);
+        return outcome.err;
+    };
+    CHECK(error({"--wrt", "x", "--forward", "dx=4:f32"}) ==
+          "shape: dimension 0 of `dx` has the extent 4, not 3\n"
+          "  = hint: give `dx` the shape of `x`\n");
+    CHECK(error({"--wrt", "x", "dY=3x4"}) ==
+          "shape: dimension 1 of `dY` has the extent 4, not 2\n"
+          "  = hint: give `dY` the shape of `Y`\n");
+}
+
 TEST_CASE("grad --forward writes the tangents that -o names") {
     const TemporaryFolder folder;
     const Outcome outcome = ricci_command(
