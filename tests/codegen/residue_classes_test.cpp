@@ -65,8 +65,9 @@ TEST_CASE("a strided slice gives each class its elements, or none") {
           "for t.3 in 0:6:\n"
           "  dA.3[2*t.3] := 2.0*A.0[2*t.3]*dO.2[t.3]\n");
     // The points of data are found by it.
-    CHECK(gradient_by_class("O[y] := A[3*y+1]*F[i64(A[y])]", 20, 6, 6).find("sum[y") !=
-          std::string::npos);
+    CHECK(
+        gradient_by_class("O[y] := A[3*y+1]*F[i64(A[y])] where y in 0:6", 20, 6, 6).find("sum[y") !=
+        std::string::npos);
 }
 
 TEST_CASE("residues that a common factor leaves out have no equation") {
