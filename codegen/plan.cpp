@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/few_points.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/group.h"
@@ -40,6 +41,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     BoundProgram result = with_keyed_updates(program, target);
     // Libraries and people know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
+    result = with_few_points(std::move(result));
     result = with_residue_classes(std::move(result), least_points_of_classes);
     return with_narrow_places(with_shared_operands(std::move(result)));
 }

@@ -16,6 +16,7 @@
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
+#include "codegen/few_points.h"
 #include "codegen/gather_update.h"
 #include "codegen/latest_versions.h"
 #include "dsl/affine_form.h"
@@ -107,6 +108,7 @@ class ResidueClasses {
     // Blocks.
 
     [[nodiscard]] std::optional<Block> find_block(const BoundEquation& equation) const {
+        if (!equation.reduction) return std::nullopt;  // written out
         const std::vector<Expr> parts = conjuncts(equation.reduction->condition);
         for (const Expr subscript : equation.at) {
             const auto* plain = std::get_if<IndexValue>(&subscript->term);
@@ -185,6 +187,10 @@ class ResidueClasses {
                 if (!found || !found->is_equality || std::abs(found->form.at(0)) != 1) continue;
                 if (std::abs(found->form.at(1)) < 2) continue;
                 if (other && found->form.at(2) == 0) continue;
+                // No index would be left to sum over.
+                if (!other && equation.reduction->indices.size() == 1 &&
+                    !can_be_written_out(program_, equation))
+                    continue;
                 // a*t + … == 0 as t == b*y + d*r + c
                 const std::int64_t sign = -found->form.at(0);
                 block.other = other;
@@ -272,15 +278,16 @@ class ResidueClasses {
         return replaced(equation, block, {*q, residue}, y, m, scaled(s / g, *m, first));
     }
 
-    /// t == b*y + c: the class of c, where y is in its range.
+    /// t == b*y + c: the class of c, where y is in its range. There is one point for each t.
     std::optional<BoundEquation> of_image(const BoundEquation& equation, const Block& block,
                                           std::int64_t residue, std::int64_t constant) {
-        if (equation.reduction->indices.size() < 2) return std::nullopt;
         const auto q = quotients(block, residue);
         if (!q) return std::nullopt;
         const std::int64_t sigma = block.step < 0 ? -1 : 1;
-        return replaced(equation, block, {*q, residue}, scaled(sigma, *q, constant), std::nullopt,
-                        std::nullopt);
+        BoundEquation image = replaced(equation, block, {*q, residue}, scaled(sigma, *q, constant),
+                                       std::nullopt, std::nullopt);
+        if (!image.reduction->indices.empty()) return image;
+        return written_out(make_, image);
     }
 
     struct Class {

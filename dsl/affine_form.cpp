@@ -102,28 +102,14 @@ std::optional<Form> form_of(Expr e, const Forms& forms, Variables& variables) {
     return apply == nullptr ? std::nullopt : form_of(*apply, forms, variables);
 }
 
-/// Adds one comparison; false when it is not an affine one.
-bool add_comparison(affine::System& system, Expr e, Variables& variables) {
-    const Apply* comparison = std::get_if<Apply>(&e->term);
-    if (comparison == nullptr || comparison->args.size() != 2) return false;
-    const Op op = comparison->op;
-    if (op != Op::eq && op != Op::lt && op != Op::le && op != Op::gt && op != Op::ge) return false;
-    const std::optional<Form> left = affine_form(comparison->args[0], variables);
-    const std::optional<Form> right = affine_form(comparison->args[1], variables);
-    if (!left || !right) return false;
-    const bool is_less = op == Op::lt || op == Op::le;
-    std::optional<Form> difference =
-        is_less ? plus_multiple(*right, -1, *left) : plus_multiple(*left, -1, *right);
-    if (difference && (op == Op::lt || op == Op::gt)) {
-        difference = plus_multiple(*difference, -1, {.constant = 1, .coefficients = {}});
-    }
-    if (!difference) return false;
-    if (op == Op::eq) {
-        system.equal_zero(*std::move(difference));
-    } else {
-        system.at_least_zero(*std::move(difference));
-    }
-    return true;
+/// The comparison that a term is.
+std::optional<Comparison> as_comparison(Expr e) {
+    const Apply* apply = std::get_if<Apply>(&e->term);
+    if (apply == nullptr || apply->args.size() != 2) return std::nullopt;
+    const Op op = apply->op;
+    if (op != Op::eq && op != Op::lt && op != Op::le && op != Op::gt && op != Op::ge)
+        return std::nullopt;
+    return Comparison{.op = op, .left = apply->args[0], .right = apply->args[1]};
 }
 
 }  // namespace
@@ -194,10 +180,55 @@ std::vector<Expr> conjuncts(Expr condition) {
     return result;
 }
 
+std::vector<Comparison> comparisons(Expr conjunct) {
+    constexpr std::size_t most = 32;  // terms are shared: written out they may double and double
+    std::vector<Comparison> result;
+    std::vector<Comparison> todo;
+    if (const auto whole = as_comparison(conjunct)) todo.push_back(*whole);
+    while (!todo.empty()) {
+        const Comparison c = todo.back();
+        todo.pop_back();
+        // What is above the larger of two is above both, what is below the smaller one below both.
+        const bool is_less = c.op == Op::lt || c.op == Op::le;
+        const bool is_split = c.op != Op::eq && result.size() + todo.size() + 2 <= most;
+        if (is_split && is_apply(c.left, is_less ? Op::max : Op::min)) {
+            for (const Expr operand : std::get<Apply>(c.left->term).args)
+                todo.push_back({.op = c.op, .left = operand, .right = c.right});
+        } else if (is_split && is_apply(c.right, is_less ? Op::min : Op::max)) {
+            for (const Expr operand : std::get<Apply>(c.right->term).args)
+                todo.push_back({.op = c.op, .left = c.left, .right = operand});
+        } else {
+            result.push_back(c);
+        }
+    }
+    return result;
+}
+
+bool add_comparison(affine::System& system, const Comparison& comparison, Variables& variables) {
+    const Op op = comparison.op;
+    const std::optional<Form> left = affine_form(comparison.left, variables);
+    const std::optional<Form> right = affine_form(comparison.right, variables);
+    if (!left || !right) return false;
+    const bool is_less = op == Op::lt || op == Op::le;
+    std::optional<Form> difference =
+        is_less ? plus_multiple(*right, -1, *left) : plus_multiple(*left, -1, *right);
+    if (difference && (op == Op::lt || op == Op::gt)) {
+        difference = plus_multiple(*difference, -1, {.constant = 1, .coefficients = {}});
+    }
+    if (!difference) return false;
+    if (op == Op::eq) {
+        system.equal_zero(*std::move(difference));
+    } else {
+        system.at_least_zero(*std::move(difference));
+    }
+    return true;
+}
+
 std::vector<Expr> add_condition(affine::System& system, Expr condition, Variables& variables) {
     std::vector<Expr> rest;
     for (const Expr part : conjuncts(condition)) {
-        if (!add_comparison(system, part, variables)) rest.push_back(part);
+        const auto comparison = as_comparison(part);
+        if (!comparison || !add_comparison(system, *comparison, variables)) rest.push_back(part);
     }
     return rest;
 }

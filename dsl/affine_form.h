@@ -46,6 +46,20 @@ class Variables {
 /// The parts of a condition joined by `&&`, in order. Empty for no condition.
 [[nodiscard]] std::vector<Expr> conjuncts(Expr condition);
 
+/// One of the comparisons `<`, `<=`, `>`, `>=`, `==`.
+struct Comparison {
+    Op op = Op::eq;
+    Expr left;
+    Expr right;
+};
+/// What a conjunct of a condition says of the smaller ones of its parts: `a >= max(b, c)` is
+/// `a >= b` and `a >= c`, likewise `a < min(b, c)`, nested and the other way round. Another
+/// comparison is itself; any other term says nothing.
+[[nodiscard]] std::vector<Comparison> comparisons(Expr conjunct);
+
+/// Adds a comparison of affine terms to the system; false when it is none.
+bool add_comparison(affine::System& system, const Comparison& comparison, Variables& variables);
+
 /// Adds the conjuncts that are affine comparisons (`<`, `<=`, `>`, `>=`, `==` between affine terms)
 /// to the system; returns the others, in order. The system must be completed by
 /// `variables.define(system)`.

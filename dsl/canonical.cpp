@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/match.h"
 #include "base/text.h"
@@ -322,22 +323,30 @@ Reduce Canonicaliser::guarded(Reduce reduce, const Scope& scope) const {
         }
     }
     const bool gathers = holds_gather(program_, roots);
-    std::vector<Expr> waiting = gathers ? scope.guards : scope.conditions;
+    const std::vector<Expr>& around = gathers ? scope.guards : scope.conditions;
+    std::vector<bool> is_taken(around.size());
     const auto concerns_doubtful = [&](Expr condition) {
         const std::vector<IndexId> indices = free_indices(condition);
         return (gathers && indices.empty()) ||
                std::ranges::any_of(indices, [&](IndexId i) { return has_element(doubtful, i); });
     };
-    while (true) {
-        const auto next = std::ranges::find_if(waiting, concerns_doubtful);
-        if (next == waiting.end()) return reduce;
-        const std::vector<IndexId> indices = free_indices(*next);
-        doubtful.insert(doubtful.end(), indices.begin(), indices.end());
-        // What guards a gather stands in front of it.
-        reduce.condition = gathers ? context_.logical_and(*next, reduce.condition)
-                                   : context_.logical_and(reduce.condition, *next);
-        waiting.erase(next);
+    for (bool is_new = true; std::exchange(is_new, false);) {
+        for (std::size_t n = 0; n < around.size(); ++n) {
+            if (is_taken[n] || !concerns_doubtful(around[n])) continue;
+            is_taken[n] = is_new = true;
+            const std::vector<IndexId> indices = free_indices(around[n]);
+            doubtful.insert(doubtful.end(), indices.begin(), indices.end());
+        }
     }
+    // In their order, in which each keeps inside what the next ones read.
+    Expr taken;
+    for (std::size_t n = 0; n < around.size(); ++n)
+        if (is_taken[n]) taken = taken ? context_.logical_and(taken, around[n]) : around[n];
+    // What guards a gather stands in front of it.
+    if (taken)
+        reduce.condition = gathers ? context_.logical_and(taken, reduce.condition)
+                                   : context_.logical_and(reduce.condition, taken);
+    return reduce;
 }
 
 /// The read of the temporary that holds the reduction, whose operands hold none.

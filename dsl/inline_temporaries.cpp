@@ -120,7 +120,27 @@ class Inliner {
         }
         const Expr value = program_.equations[made].value;
         const auto is_reduction = [](Expr e) { return std::holds_alternative<Reduce>(e->term); };
-        return contains(value, is_reduction) || !is_repeated(use);
+        return contains(value, is_reduction) ? is_moved(use) : !is_repeated(use);
+    }
+
+    /// Whether each place is another index, moved or mirrored perhaps. A sum at the place `t+N*m`
+    /// would be one for each t and m.
+    static bool is_moved(const Use& use) {
+        std::set<IndexId> seen;
+        for (Expr e : std::get<Access>(use.access->term).at) {
+            const auto form = linear_form(e);
+            if (!form) return false;
+            std::size_t indices = 0;
+            for (const LinearForm::Part& part : form->parts) {
+                if (free_indices(part.atom).empty()) continue;
+                const auto* const value = std::get_if<IndexValue>(&part.atom->term);
+                const bool is_unit = part.coefficient == 1 || part.coefficient == -1;
+                if (value == nullptr || !is_unit || !seen.insert(value->index).second) return false;
+                ++indices;
+            }
+            if (indices > 1) return false;
+        }
+        return true;
     }
 
     /// Whether the place lies in a reduction over an index that its subscripts lack. A reduction is

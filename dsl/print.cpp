@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "dsl/derived_reducer.h"
 #include "dsl/equivalence.h"
 #include "dsl/extent.h"
 #include "dsl/inline_temporaries.h"
@@ -99,6 +100,24 @@ Program with_short_subscripts(Program program) {
             std::ranges::transform(at, at.begin(), shortened);
             return context.access(access->tensor, std::move(at), e->dtype);
         });
+    return program;
+}
+
+/// A derivative keeps the places of largest values of rows that may have none, of which it uses
+/// nothing; what is read is checked, so the text chooses: `any[k](c) ? argmax[k | c](x) : 0`.
+Program with_places_of_nothing(Program program) {
+    Context& context = *program.context;
+    for (Equation& equation : program.equations) {
+        if (program.at(equation.target).role != Role::temporary || !equation.span.is_empty())
+            continue;
+        const auto* const reduce = std::get_if<Reduce>(&equation.value->term);
+        if (reduce == nullptr || !reduce->condition) continue;
+        if (reduce->reducer != Reducer::argmax && reduce->reducer != Reducer::argmin) continue;
+        const Expr has_points =
+            with_new_indices(program, {Reducer::any, reduce->indices, Expr(), reduce->condition});
+        equation.value =
+            context.apply(Op::select, {has_points, equation.value, context.integer(0)});
+    }
     return program;
 }
 
@@ -218,7 +237,8 @@ class ProgramPrinter {
 }  // namespace
 
 std::string str(const Program& program) {
-    Program copy = inline_temporaries(keep_old_versions(in_own_context(program)));
+    Program copy =
+        with_places_of_nothing(inline_temporaries(keep_old_versions(in_own_context(program))));
     return ProgramPrinter(with_signs_in_place(with_short_subscripts(std::move(copy)))).run();
 }
 

@@ -145,10 +145,8 @@ std::optional<Interval> interval(Expr root, const std::vector<BoundIndex>& indic
 }
 
 /// Whether a comparison means the same in 64 bits as in exact integers.
-bool is_exact(Expr comparison, const std::vector<BoundIndex>& indices) {
-    const std::vector<Expr> sides = operands(comparison);
-    return std::ranges::all_of(sides,
-                               [&](Expr side) { return interval(side, indices).has_value(); });
+bool is_exact(const Comparison& comparison, const std::vector<BoundIndex>& indices) {
+    return interval(comparison.left, indices) && interval(comparison.right, indices);
 }
 
 bool is_empty_domain(const std::vector<BoundIndex>& indices, const std::vector<IndexId>& domain) {
@@ -188,7 +186,8 @@ SubscriptBounds prove_in_bounds(const std::vector<BoundIndex>& indices,
     // The box does not tell: use what relates the variables.
     System system;
     for (Expr conjunct : conjuncts(condition))
-        if (is_exact(conjunct, indices)) (void)add_condition(system, conjunct, variables);
+        for (const Comparison& comparison : comparisons(conjunct))
+            if (is_exact(comparison, indices)) (void)add_comparison(system, comparison, variables);
     variables.define(system);
     add_ranges(system, variables, indices);
     Form below;  // extent - 1 - form

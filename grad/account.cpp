@@ -14,8 +14,9 @@ namespace {
 
 class Describer {
   public:
-    Describer(const Program& program, const Relation& relation, const Inversion& inversion)
-        : program_(program), relation_(relation), inversion_(inversion) {}
+    Describer(const Program& program, const std::string& cotangent, const Relation& relation,
+              const Inversion& inversion)
+        : program_(program), cotangent_(cotangent), relation_(relation), inversion_(inversion) {}
 
     [[nodiscard]] std::vector<std::string> lines() const {
         std::vector<std::string> lines = {adjoint()};
@@ -52,15 +53,14 @@ class Describer {
                                         : format("for {}{}: ", names(relation_.indices), condition);
         const std::string place =
             subscripts.empty() ? std::string() : format("[{}]", join(subscripts, ","));
-        return format("{}{}{} {} {}{}", indices, cotangent(), place,
+        return format("{}{}{} {} {}{}", indices, cotangent_, place,
                       is_update() ? "becomes" : "+=", term(relation_.d.value), guard);
     }
-    [[nodiscard]] std::string cotangent() const { return "d" + program_.at(relation_.array).name; }
     /// Whether the cotangent of an array before an update is made of that behind it, its namesake.
     [[nodiscard]] bool is_update() const {
         return contains(relation_.d.value, [&](Expr e) {
             const auto* access = std::get_if<Access>(&e->term);
-            return access != nullptr && program_.at(access->tensor).name == cotangent();
+            return access != nullptr && program_.at(access->tensor).name == cotangent_;
         });
     }
 
@@ -101,15 +101,16 @@ class Describer {
     }
 
     const Program& program_;
+    const std::string& cotangent_;
     const Relation& relation_;
     const Inversion& inversion_;
 };
 
 }  // namespace
 
-std::vector<std::string> describe(const Program& program, const Relation& relation,
-                                  const Inversion& inversion) {
-    return Describer(program, relation, inversion).lines();
+std::vector<std::string> describe(const Program& program, const std::string& name,
+                                  const Relation& relation, const Inversion& inversion) {
+    return Describer(program, name, relation, inversion).lines();
 }
 
 }  // namespace ricci::grad

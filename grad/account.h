@@ -15,12 +15,14 @@ struct Account {
     std::vector<std::string> lines;
 };
 
-/// The relation as it was derived, how each subscript was solved, and what is summed where:
+/// The relation as it was derived, how each subscript was solved, and what is summed where. `name`
+/// is that of the cotangent to which it adds:
 ///
 ///     for o, k: dA[o+k] += dC[o]*F[k]
 ///       t == o+k: o = t-k
 ///       sum over k where t-k >= 0 && t-k < size(dC,0)
-[[nodiscard]] std::vector<std::string> describe(const Program& program, const Relation& relation,
+[[nodiscard]] std::vector<std::string> describe(const Program& program, const std::string& name,
+                                                const Relation& relation,
                                                 const Inversion& inversion);
 
 }  // namespace ricci::grad

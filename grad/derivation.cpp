@@ -9,6 +9,7 @@
 #include "dsl/subscript.h"
 #include "dsl/walk.h"
 #include "grad/centred_sum.h"
+#include "grad/extension.h"
 #include "grad/pieces.h"
 #include "grad/versions.h"
 
@@ -134,18 +135,50 @@ Gathered Derivation::where_not_written(const Equation& equation, TensorId d) {
 }
 
 void Derivation::add_parts(std::vector<Part>& parts, const Relation& relation) {
+    add_parts(parts, relation, "d" + program_.at(relation.array).name);
+}
+
+void Derivation::add_parts(std::vector<Part>& parts, const Relation& relation,
+                           const std::string& name) {
+    if (const auto further = extension(program_, names_, extents_, relation)) {
+        add_parts(parts, through(*further, relation), name);
+        return;
+    }
     for (const Relation& piece : without_modifiers(program_, extents_, relation)) {
         Inversion how;
         Gathered gathered =
             gather(program_, names_, extents_, piece, account_ != nullptr ? &how : nullptr);
         const bool is_zero = is_centred_sum(program_, gathered.value);
         if (account_ != nullptr) {
-            for (std::string& line : describe(program_, piece, how))
+            for (std::string& line : describe(program_, name, piece, how))
                 account_->lines.push_back(std::move(line));
             if (is_zero) account_->lines.emplace_back("  0: differences to their own mean");
         }
         if (!is_zero) parts.push_back(as_part(std::move(gathered)));
     }
+}
+
+/// Defines the extended array; its elements' way to the array of the relation.
+Relation Derivation::through(const Extension& further, Relation relation) {
+    Relation last{.array = relation.array,
+                  .indices = further.indices,
+                  .reduced = 0,
+                  .condition = Expr(),
+                  .at = further.at_original,
+                  .d = {}};
+    const std::string name = names_.temporary();
+    const TensorId extended = program_.add(Tensor{.name = name,
+                                                  .rank = static_cast<int>(further.shape.size()),
+                                                  .role = Role::temporary,
+                                                  .shape = further.shape,
+                                                  .dtype_of = std::nullopt});
+    relation.array = extended;
+    relation.at = further.at;
+    std::vector<Part> parts;
+    add_parts(parts, relation, name);
+    define(extended, sum_of(extended, parts));
+    last.d.value = context_.access(extended, values_of(further.indices));
+    return last;
 }
 
 Part Derivation::as_part(Gathered gathered) const {
@@ -213,14 +246,18 @@ TensorId Derivation::define(Tensor tensor, const Gathered& what) {
     tensor.rank = static_cast<int>(what.indices.size());
     for (const IndexId index : what.indices) tensor.shape.push_back(program_.at(index).upper);
     const TensorId id = program_.add(std::move(tensor));
-    program_.equations.push_back({.target = id,
+    define(id, what);
+    return id;
+}
+
+void Derivation::define(TensorId target, const Gathered& what) {
+    program_.equations.push_back({.target = target,
                                   .at = values_of(what.indices),
                                   .op = Assign::define,
                                   .previous = std::nullopt,
                                   .indices = what.indices,
                                   .value = what.value,
                                   .span = {}});
-    return id;
 }
 
 TensorId Derivation::define_temporary(std::string name, const Gathered& what) {

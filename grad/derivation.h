@@ -9,6 +9,7 @@
 
 #include "grad/account.h"
 #include "grad/active.h"
+#include "grad/extension.h"
 #include "grad/extents.h"
 #include "grad/gather.h"
 #include "grad/names.h"
@@ -46,6 +47,8 @@ class Derivation {
     std::vector<IndexId> indices_of(TensorId tensor, const std::vector<Part>& parts);
     /// Adds the equation that makes a tensor with one dimension for each index.
     TensorId define(Tensor tensor, const Gathered& what);
+    /// The same of a tensor that is there already.
+    void define(TensorId target, const Gathered& what);
     TensorId define_temporary(std::string name, const Gathered& what);
     /// Adds the equation that overwrites an argument.
     TensorId update_argument(TensorId argument, Gathered what);
@@ -75,6 +78,9 @@ class Derivation {
 
   private:
     void require_no_integer(TensorId argument) const;
+    /// `name` is that of what the relation adds to, for explanations.
+    void add_parts(std::vector<Part>& parts, const Relation& relation, const std::string& name);
+    Relation through(const Extension& further, Relation relation);
     Expr read_at(const Part& part, const std::vector<IndexId>& indices);
 };
 

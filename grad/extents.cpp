@@ -12,6 +12,11 @@ Extents::Extents(const Program& program) : context_(program.context.get()) {
     for (const Requirement& requirement : program.requirements) {
         if (requirement.kind == Requirement::Kind::equal) equate(requirement.a, requirement.b);
     }
+    // The first value of a new array's index, `max(0, -c)`, has to be 0.
+    for (const Requirement& requirement : program.requirements) {
+        if (requirement.kind == Requirement::Kind::equal && is_literal(requirement.b))
+            write_as(requirement.a, requirement.b);
+    }
 }
 
 void Extents::equate(Expr a, Expr b) {

@@ -24,7 +24,8 @@ class Extents {
     [[nodiscard]] bool is_inside(const Program& program, Expr subscript, Expr extent) const;
 
     /// Says that an extent is to be written in another way where it is not a plain size: the
-    /// output's `size(dO, 0)` instead of `size(A, 0) - size(F, 0) + 1`.
+    /// output's `size(dO, 0)` instead of `size(A, 0) - size(F, 0) + 1`. What has to equal a number
+    /// is written as that.
     void write_as(Expr extent, Expr preferred);
     [[nodiscard]] Expr preferred(Expr extent) const;
 

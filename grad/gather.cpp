@@ -172,13 +172,14 @@ class Inverter {
     /// The conditions that keep a solved index in its range, but for those that always hold.
     std::vector<Expr> range_conditions(IndexId index, Expr solution) const {
         const Index& range = program_.at(index);
+        const Expr lower = extents_.preferred(range.lower);
         const Expr upper = extents_.preferred(range.upper);
         std::vector<Expr> conditions;
-        const Expr above = integer_difference(context_, solution, range.lower);
+        const Expr above = integer_difference(context_, solution, lower);
         const Expr below = integer_difference(
             context_, integer_difference(context_, range.upper, context_.integer(1)), solution);
         if (!extents_.is_never_negative(program_, above)) {
-            conditions.push_back(context_.apply(Op::ge, {solution, range.lower}));
+            conditions.push_back(context_.apply(Op::ge, {solution, lower}));
         }
         if (!extents_.is_never_negative(program_, below)) {
             conditions.push_back(context_.apply(Op::lt, {solution, upper}));
@@ -324,6 +325,7 @@ class Inverter {
         std::unordered_map<std::uint32_t, Expr> renaming;
         for (const IndexId index : indices) {
             Index copy = program_.at(index);
+            copy.lower = extents_.preferred(copy.lower);
             copy.upper = extents_.preferred(copy.upper);
             fresh.push_back(program_.add(std::move(copy)));
             renaming.emplace(number(index), context_.index(fresh.back()));

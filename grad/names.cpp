@@ -13,7 +13,7 @@ Names::Names(const Program& program) {
     for (const char* letter : {"t", "u", "v", "p", "q", "r", "s"}) {
         if (used_.insert(letter).second) letters_.emplace_back(letter);
     }
-    for (std::size_t n = 1; letters_.size() < max_rank; ++n) {
+    for (std::size_t n = 1; letters_.size() < 2 * max_rank; ++n) {
         if (used_.insert(format("i{}", n)).second) letters_.push_back(format("i{}", n));
     }
 }

@@ -6,6 +6,7 @@
 
 #include "dsl/extent.h"
 #include "dsl/subscript.h"
+#include "grad/bounds.h"
 
 namespace ricci::grad {
 
@@ -40,11 +41,6 @@ class Pieces {
     }
 
   private:
-    /// Where a subscript lies: its least and its greatest value.
-    struct Bounds {
-        Expr low, high;
-    };
-
     std::vector<Relation> in_dimension(Relation relation, std::size_t d) {
         const Expr subscript = relation.at[d];
         const auto* modified = std::get_if<Modified>(&subscript->term);
@@ -55,7 +51,7 @@ class Pieces {
             return {relation};
         }
         const Expr extent = extents_.preferred(program_.at(relation.array).shape[d]);
-        const std::optional<Bounds> bounds = is_data ? std::nullopt : bounds_of(e);
+        const std::optional<Bounds> bounds = is_data ? std::nullopt : bounds_of(program_, e);
         const bool is_simple =
             modified->outside == Outside::pad || extents_.is_inside(program_, e, extent);
         if (!is_data && is_simple) {
@@ -133,63 +129,6 @@ class Pieces {
         relation.indices.push_back(m);
         relation.reduced += 1;
         return integer_product(context_, step, context_.index(m));
-    }
-
-    /// Nothing for what is no sum of multiples of indices.
-    std::optional<Bounds> bounds_of(Expr e) {
-        const auto form = linear_form(e);
-        if (!form) return std::nullopt;
-        Bounds total{context_.integer(form->constant), context_.integer(form->constant)};
-        for (const LinearForm::Part& part : form->parts) {
-            auto atom = bounds_of_atom(part.atom);
-            if (!atom) return std::nullopt;
-            if (part.coefficient < 0) std::swap(atom->low, atom->high);
-            const auto scaled = [&](Expr x) {
-                return integer_scale(context_, x, part.coefficient);
-            };
-            total.low = integer_sum(context_, total.low, scaled(atom->low));
-            total.high = integer_sum(context_, total.high, scaled(atom->high));
-        }
-        return total;
-    }
-    std::optional<Bounds> bounds_of_atom(Expr atom) {
-        const std::vector<IndexId> indices = free_indices(atom);
-        if (indices.empty()) return Bounds{atom, atom};
-        if (const auto* value = std::get_if<IndexValue>(&atom->term)) {
-            const Index& index = program_.at(value->index);
-            return Bounds{index.lower,
-                          integer_difference(context_, index.upper, context_.integer(1))};
-        }
-        if (is_apply(atom, Op::floordiv)) {
-            const auto& args = std::get<Apply>(atom->term).args;
-            const auto inner = bounds_of(args[0]);
-            if (!inner || !free_indices(args[1]).empty()) return std::nullopt;
-            return Bounds{floor_quotient(context_, inner->low, args[1]),
-                          floor_quotient(context_, inner->high, args[1])};
-        }
-        if (is_apply(atom, Op::mul)) return bounds_of_product(atom);
-        return std::nullopt;
-    }
-    /// A constant factor of unknown sign times an index.
-    std::optional<Bounds> bounds_of_product(Expr product) {
-        std::vector<Expr> constants;
-        std::optional<Bounds> varying;
-        for (const Expr factor : std::get<Apply>(product->term).args) {
-            if (free_indices(factor).empty()) {
-                constants.push_back(factor);
-            } else if (varying) {
-                return std::nullopt;
-            } else {
-                varying = bounds_of(factor);
-                if (!varying) return std::nullopt;
-            }
-        }
-        const Expr constant =
-            constants.size() == 1 ? constants.front() : context_.apply(Op::mul, constants);
-        const Expr a = integer_product(context_, constant, varying->low);
-        const Expr b = integer_product(context_, constant, varying->high);
-        if (std::holds_alternative<Size>(constant->term)) return Bounds{a, b};
-        return Bounds{smaller(context_, a, b), larger(context_, a, b)};
     }
 
     Program& program_;

@@ -129,6 +129,7 @@ std::vector<Array> Executable::run_kernels(std::span<const Array* const> argumen
             case Slot::Kind::updated:  return writable_data(*arguments[at]);
             case Slot::Kind::output:   return outputs[at].data();
             case Slot::Kind::scratch:  return static_cast<char*>(scratch.get()) + slot.at;
+            case Slot::Kind::lasting:  break;  // on a GPU
         }
         return nullptr;
     };

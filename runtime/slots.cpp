@@ -24,7 +24,20 @@ TensorId storage_root(const BoundProgram& program, TensorId tensor) {
     return tensor;
 }
 
-ScratchLayout lay_out_scratch(const codegen::Plan& plan, std::int64_t alignment_bytes) {
+namespace {
+
+std::int64_t aligned_bytes(const codegen::PlanBuffer& buffer, std::int64_t alignment_bytes) {
+    const auto bytes = buffer.elements * static_cast<std::int64_t>(size_bytes(buffer.dtype));
+    return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+}
+bool is_in(const std::vector<bool>& set, std::size_t buffer) {
+    return buffer < set.size() && set[buffer];
+}
+
+}  // namespace
+
+ScratchLayout lay_out_scratch(const codegen::Plan& plan, std::int64_t alignment_bytes,
+                              const std::vector<bool>& apart) {
     struct Life {
         std::size_t first = 0;
         std::size_t last = 0;
@@ -52,12 +65,11 @@ ScratchLayout lay_out_scratch(const codegen::Plan& plan, std::int64_t alignment_
     ScratchLayout layout{.offsets = std::vector<std::int64_t>(plan.buffers.size(), -1)};
     std::vector<std::size_t> placed;  // in order of their offsets
     const auto bytes_of = [&](std::size_t b) {
-        const auto bytes =
-            plan.buffers[b].elements * static_cast<std::int64_t>(size_bytes(plan.buffers[b].dtype));
-        return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+        return aligned_bytes(plan.buffers[b], alignment_bytes);
     };
     for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
-        if (plan.buffers[b].kind != codegen::PlanBuffer::Kind::temporary) continue;
+        if (plan.buffers[b].kind != codegen::PlanBuffer::Kind::temporary || is_in(apart, b))
+            continue;
         // First fit: the lowest gap between buffers that live at the same time.
         std::int64_t offset = 0;
         for (const std::size_t other : placed) {
@@ -76,7 +88,7 @@ ScratchLayout lay_out_scratch(const codegen::Plan& plan, std::int64_t alignment_
 }
 
 Slots assign_slots(const BoundProgram& program, const codegen::Plan& plan,
-                   std::int64_t alignment_bytes) {
+                   std::int64_t alignment_bytes, const std::vector<bool>& lasting) {
     Slots slots;
     slots.updated = updated_arguments(program);
     const auto argument_of = [&](TensorId root) {
@@ -86,10 +98,15 @@ Slots assign_slots(const BoundProgram& program, const codegen::Plan& plan,
     };
     for (const TensorId output : program.outputs)
         slots.output_arguments.push_back(argument_of(storage_root(program, output)));
-    const ScratchLayout layout = lay_out_scratch(plan, alignment_bytes);
+    const ScratchLayout layout = lay_out_scratch(plan, alignment_bytes, lasting);
     slots.scratch_bytes = layout.size_bytes;
     for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
         const codegen::PlanBuffer& buffer = plan.buffers[b];
+        if (is_in(lasting, b)) {
+            slots.buffers.push_back({Slot::Kind::lasting, slots.lasting_bytes});
+            slots.lasting_bytes += aligned_bytes(buffer, alignment_bytes);
+            continue;
+        }
         if (buffer.kind == codegen::PlanBuffer::Kind::temporary) {
             slots.buffers.push_back({Slot::Kind::scratch, layout.offsets[b]});
             continue;

@@ -24,7 +24,9 @@ Storage::Storage(void* begin, std::size_t size_bytes) noexcept
       size_bytes_(size_bytes) {}
 
 Storage::Storage(std::shared_ptr<cuda::Block> block, std::size_t size_bytes) noexcept
-    : where_(on_gpu), has_host_(false), size_bytes_(size_bytes), block_(std::move(block)) {}
+    : where_(on_gpu), has_host_(false), size_bytes_(size_bytes), block_(std::move(block)) {
+    note_new_gpu_data();
+}
 
 Storage::~Storage() = default;
 
@@ -69,11 +71,18 @@ std::shared_ptr<cuda::Block> Storage::read_on_gpu(cuda::Gpu& gpu) {
         gpu.upload(*block_, host_, size_bytes_);
     else
         block_ = gpu.upload(host_, size_bytes_);
+    note_new_gpu_data();
     if (!is_users_) where_.store(on_host | on_gpu, std::memory_order_release);
     return block_;
 }
 
+void Storage::note_new_gpu_data() noexcept {
+    static std::atomic<std::uint64_t> last = 0;
+    gpu_version_.store(++last, std::memory_order_release);
+}
+
 void Storage::note_written_on_gpu() noexcept {
+    note_new_gpu_data();
     if (!is_users_) where_.store(on_gpu, std::memory_order_release);
 }
 

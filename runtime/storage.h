@@ -63,6 +63,10 @@ class Storage {
     void note_written_on_gpu() noexcept;
     /// What kernels wrote does not count: the host, which has the data from before, has the newest.
     void forget_gpu() noexcept;
+    /// Of the data on the GPU: equal numbers, equal data, whatever storage has them.
+    [[nodiscard]] std::uint64_t gpu_version() const noexcept {
+        return gpu_version_.load(std::memory_order_acquire);
+    }
     /// The memory on the GPU; null where there is none.
     [[nodiscard]] std::shared_ptr<cuda::Block> gpu_block() const;
 
@@ -76,9 +80,11 @@ class Storage {
     std::byte* bring_to_host();
     std::byte* take_to_host();
     void drop_lost_block();
+    void note_new_gpu_data() noexcept;
 
     std::atomic<std::uint8_t> where_;
     std::atomic<bool> has_host_;
+    std::atomic<std::uint64_t> gpu_version_ = 0;
     bool is_users_ = false;
     std::byte* host_ = nullptr;
     std::size_t size_bytes_;

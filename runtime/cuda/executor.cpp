@@ -26,6 +26,8 @@ using runtime::Slot;
 constexpr std::int64_t scratch_alignment = 256;
 // Beyond it a kernel has to be told that it may use more.
 constexpr std::int64_t plain_shared_bytes = 48 << 10;
+// What lasts stays in memory between runs.
+constexpr std::int64_t most_lasting_bytes = 256 << 20;
 
 void dump_stages(const BoundProgram& program, const codegen::Plan& plan, std::string_view name,
                  const Target& target) {
@@ -45,7 +47,7 @@ Executable::Executable(BoundProgram program, std::string_view name)
     gpu_->make_current();
     plan_ = codegen::plan(program_, gpu_->target());
     dump_stages(program_, plan_, name, gpu_->target());
-    slots_ = runtime::assign_slots(program_, plan_, scratch_alignment);
+    find_lasting_steps();
     prepare_calls();
     load();
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
@@ -57,6 +59,25 @@ Executable::Executable(BoundProgram program, std::string_view name)
 }
 
 Executable::~Executable() = default;
+
+void Executable::find_lasting_steps() {
+    lasting_steps_ = runtime::lasting_steps(program_, plan_);
+    slots_ = runtime::assign_slots(program_, plan_, scratch_alignment, lasting_steps_.buffers);
+    if (!lasting_steps_.arguments.empty() && slots_.lasting_bytes <= most_lasting_bytes) return;
+    lasting_steps_ = {
+        .steps = std::vector<bool>(plan_.steps.size(), false), .buffers = {}, .arguments = {}};
+    slots_ = runtime::assign_slots(program_, plan_, scratch_alignment);
+}
+
+std::shared_ptr<const Executable::Lasting> Executable::lasting() const {
+    const std::lock_guard lock(lasting_mutex_);
+    return lasting_;
+}
+
+void Executable::remember(std::shared_ptr<const Lasting> lasting) const {
+    const std::lock_guard lock(lasting_mutex_);
+    lasting_ = std::move(lasting);
+}
 
 void Executable::prepare_calls() {
     calls_.resize(plan_.library_calls.size());
@@ -89,7 +110,7 @@ void Executable::order_launches(std::vector<std::size_t>& nests) {
         if (calls_[i]) call_at[plan_.library_calls[i].first_step] = i;
     for (std::size_t s = 0; s < plan_.steps.size();) {
         if (call_at[s] == calls_.size()) {
-            add_kernel(plan_.steps[s++], nests);
+            add_kernel(s++, nests);
             launches_up_to.push_back(launches_.size());
             continue;
         }
@@ -103,7 +124,8 @@ void Executable::order_launches(std::vector<std::size_t>& nests) {
     for (const codegen::PlanCheck& check : plan_.checks)
         checks_.push_back({.number = check.check,
                            .buffer = check.buffer,
-                           .after = launches_up_to.at(check.after) - 1});
+                           .after = launches_up_to.at(check.after) - 1,
+                           .is_lasting = lasting_steps_.steps.at(check.after)});
     is_staged_ = runtime::writes_before_checks(plan_, slots_);
 }
 
@@ -133,7 +155,8 @@ void Executable::load() {
     }
 }
 
-void Executable::add_kernel(const codegen::Step& step, std::vector<std::size_t>& nests) {
+void Executable::add_kernel(std::size_t number, std::vector<std::size_t>& nests) {
+    const codegen::Step& step = plan_.steps[number];
     if (step.tasks <= 0) return;
     const auto known = std::ranges::find(nests, step.nest);
     const auto position = static_cast<std::size_t>(known - nests.begin());
@@ -145,7 +168,8 @@ void Executable::add_kernel(const codegen::Step& step, std::vector<std::size_t>&
                          .threads = static_cast<unsigned>(shape.threads),
                          .shared_bytes = static_cast<unsigned>(shape.shared_bytes),
                          .buffers = step.buffers,
-                         .is_updating = is_updating(step)});
+                         .is_updating = is_updating(step),
+                         .is_lasting = lasting_steps_.steps[number]});
 }
 
 bool Executable::is_updating(const codegen::Step& step) const {

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "codegen/plan.h"
@@ -13,7 +15,9 @@
 #include "runtime/array.h"
 #include "runtime/cuda/graph.h"
 #include "runtime/cuda/library_call.h"
+#include "runtime/cuda/memory.h"
 #include "runtime/cuda/module.h"
+#include "runtime/lasting_steps.h"
 #include "runtime/slots.h"
 
 namespace ricci::cuda {
@@ -57,12 +61,20 @@ class Executable {
         unsigned shared_bytes = 0;
         std::vector<std::size_t> buffers;  ///< of the plan, in order of the parameters
         bool is_updating = false;          ///< writes an argument
+        bool is_lasting = false;           ///< see LastingSteps
     };
     /// A check of the program: the verdict is there after one of the launches.
     struct Check {
         std::size_t number;  ///< in the program
         std::size_t buffer;  ///< of the plan
         std::size_t after;   ///< launch
+        bool is_lasting;     ///< the launch is
+    };
+    /// What the lasting launches gave, and of which data.
+    struct Lasting {
+        /// Of each argument that they read: the version of its memory, and where it begins there.
+        std::vector<std::pair<std::uint64_t, std::ptrdiff_t>> arguments;
+        BlockPtr block;
     };
     class Run;
 
@@ -71,8 +83,11 @@ class Executable {
     /// Library calls in the place of their steps, kernels for the others. `nests` are those that
     /// must be compiled.
     void order_launches(std::vector<std::size_t>& nests);
-    void add_kernel(const codegen::Step& step, std::vector<std::size_t>& nests);
+    void add_kernel(std::size_t step, std::vector<std::size_t>& nests);
     [[nodiscard]] bool is_updating(const codegen::Step& step) const;
+    void find_lasting_steps();
+    [[nodiscard]] std::shared_ptr<const Lasting> lasting() const;
+    void remember(std::shared_ptr<const Lasting> lasting) const;
     /// `originals` are the arguments as they were given: what an error is about.
     [[nodiscard]] std::vector<Array> run_kernels(std::span<const Array* const> arguments,
                                                  std::span<const Array* const> originals) const;
@@ -81,6 +96,7 @@ class Executable {
     BoundProgram program_;
     codegen::Plan plan_;
     runtime::Slots slots_;
+    runtime::LastingSteps lasting_steps_;
     std::vector<std::unique_ptr<PreparedCall>> calls_;  ///< by library call of the plan, or null
     std::size_t workspace_bytes_ = 0;                   ///< that the calls share
     runtime::KernelCache<Module>::ModulePtr module_;
@@ -89,6 +105,8 @@ class Executable {
     std::vector<Check> checks_;  ///< in the order of launches
     bool is_staged_ = false;     ///< checks come after writes of arguments
     std::unique_ptr<GraphCache> graphs_;
+    mutable std::mutex lasting_mutex_;
+    mutable std::shared_ptr<const Lasting> lasting_;  ///< of the last run that had to make it
 };
 
 }  // namespace ricci::cuda

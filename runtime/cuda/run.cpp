@@ -28,6 +28,7 @@ class Executable::Run {
         const auto alignment = static_cast<DevicePointer>(executable_.plan_.argument_alignment);
         for (std::size_t i = 0; alignment > 0 && i < arguments_.size(); ++i)
             if (arguments_at_[i].pointer % alignment != 0) align(i, alignment);
+        find_lasting();
     }
 
     /// What is copied back to the user's memory may fail when all else is done: other arguments
@@ -63,6 +64,8 @@ class Executable::Run {
             scratch = blocks_.back()->pointer();
         }
         workspace_ = scratch + scratch_bytes;
+        const auto lasting_bytes = static_cast<std::size_t>(executable_.slots_.lasting_bytes);
+        if (!lasts_ && lasting_bytes > 0) lasting_.block = gpu_.allocate(lasting_bytes);
         for (const Slot& slot : executable_.slots_.buffers)
             pointers_.push_back(pointer_of(slot, scratch));
     }
@@ -74,8 +77,10 @@ class Executable::Run {
         for (const Copy& copy : copies_in_) enqueue(copy, gpu_.compute_stream());
         copies_in_.clear();
         for (const Check& check : executable_.checks_) {
+            if (lasts_ && check.is_lasting) continue;  // passed, with the same data
             for (; next_ <= check.after; ++next_)
-                enqueue(executable_.launches_[next_], gpu_.compute_stream());
+                if (is_due(executable_.launches_[next_]))
+                    enqueue(executable_.launches_[next_], gpu_.compute_stream());
             std::int64_t verdict = 0;
             gpu_.download(&verdict, pointers_[check.buffer], sizeof verdict);
             if (verdict >= 0) continue;
@@ -90,7 +95,7 @@ class Executable::Run {
     /// One launch where it would matter if only some of it had started.
     void enqueue() {
         const GpuSection section(gpu_, "kernels", gpu_.compute_stream());
-        const auto launches = std::span(executable_.launches_).subspan(next_);
+        const std::vector<const Launch*> launches = due();
         const std::size_t count = launches.size() + copies_in_.size() + copies_out_.size();
         if (count == 0) return;
         if (count == 1) {
@@ -101,9 +106,10 @@ class Executable::Run {
         bool is_partial = copies_out_.size() > 1;
         for (std::size_t i = 0; i < launches.size(); ++i)
             is_partial |=
-                launches[i].is_updating && (i + 1 < launches.size() || !copies_out_.empty());
+                launches[i]->is_updating && (i + 1 < launches.size() || !copies_out_.empty());
         std::vector<DevicePointer> addresses = pointers_;
         addresses.push_back(workspace_);
+        addresses.push_back(lasts_ ? 1 : 0);
         for (const Copy& copy : copies_in_) addresses.push_back(copy.from);
         executable_.graphs_->launch(
             addresses,
@@ -112,6 +118,8 @@ class Executable::Run {
     }
 
     std::vector<Array> finish() {
+        if (may_last_ && !lasts_)
+            executable_.remember(std::make_shared<const Lasting>(std::move(lasting_)));
         const auto& updated = executable_.slots_.updated;
         std::vector<runtime::PoolBlock> changed;
         try {
@@ -180,14 +188,37 @@ class Executable::Run {
             case Slot::Kind::updated:  return arguments_at_[at].pointer;
             case Slot::Kind::output:   return outputs_[at].storage()->gpu_block()->pointer();
             case Slot::Kind::scratch:  return scratch + static_cast<DevicePointer>(slot.at);
+            case Slot::Kind::lasting:
+                return lasting_.block->pointer() + static_cast<DevicePointer>(slot.at);
         }
         return 0;
     }
 
+    /// Takes what an earlier run found, if it was of the same data.
+    void find_lasting() {
+        const auto& arguments = executable_.lasting_steps_.arguments;
+        may_last_ = !arguments.empty();
+        for (const std::size_t a : arguments) {
+            const runtime::Storage& storage = *arguments_[a]->storage();
+            may_last_ &= !storage.is_users();
+            lasting_.arguments.emplace_back(storage.gpu_version(), arguments_[a]->offset_bytes());
+        }
+        const std::shared_ptr<const Lasting> known = executable_.lasting();
+        lasts_ = may_last_ && known && known->arguments == lasting_.arguments;
+        if (lasts_) lasting_.block = known->block;
+    }
+    [[nodiscard]] bool is_due(const Launch& launch) const { return !(lasts_ && launch.is_lasting); }
+    /// What is to be launched from the next launch on.
+    [[nodiscard]] std::vector<const Launch*> due() const {
+        std::vector<const Launch*> launches;
+        for (const Launch& launch : std::span(executable_.launches_).subspan(next_))
+            if (is_due(launch)) launches.push_back(&launch);
+        return launches;
+    }
+
     void enqueue_all(Stream stream) {
         for (const Copy& copy : copies_in_) enqueue(copy, stream);
-        for (const Launch& launch : std::span(executable_.launches_).subspan(next_))
-            enqueue(launch, stream);
+        for (const Launch* launch : due()) enqueue(*launch, stream);
         for (const Copy& copy : copies_out_) enqueue(copy, stream);
     }
     void enqueue(const Copy& copy, Stream stream) const {
@@ -235,6 +266,9 @@ class Executable::Run {
     std::vector<Copy> copies_out_;
     std::vector<Array> outputs_;
     bool has_users_ = false;               ///< the user's memory is updated
+    Lasting lasting_;                      ///< of this run
+    bool may_last_ = false;                ///< there is such, and Ricci owns the arguments
+    bool lasts_ = false;                   ///< an earlier run has made it
     std::vector<DevicePointer> pointers_;  ///< of the plan's buffers
     DevicePointer workspace_ = 0;
     std::size_t next_ = 0;           ///< the launch that comes next

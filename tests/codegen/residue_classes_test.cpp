@@ -56,6 +56,19 @@ TEST_CASE("strides and dilations without a common factor are solved") {
           "9](dO.3[t.7-3*r.8-1]*F.1[2*r.8+1])\n");
 }
 
+TEST_CASE("a strided slice gives each class its elements, or none") {
+    CHECK(gradient_by_class("O[y] := A[3*y+1]*F[y]", 20, 6, 6) ==
+          "for t.3 in 0:7:\n"
+          "  dA.4[3*t.3+1] := t.3 < 6 ? dO.3[clamp(t.3, 0, 5)]*F.1[clamp(t.3, 0, 5)] : 0.0\n");
+    CHECK(by_class(bound(grad::gradient(parse_program("O[y] := A[2*y]^2"), "A"),
+                         {{"A", {11}}, {"dO", {6}}})) ==
+          "for t.3 in 0:6:\n"
+          "  dA.3[2*t.3] := 2.0*A.0[2*t.3]*dO.2[t.3]\n");
+    // The points of data are found by it.
+    CHECK(gradient_by_class("O[y] := A[3*y+1]*F[i64(A[y])]", 20, 6, 6).find("sum[y") !=
+          std::string::npos);
+}
+
 TEST_CASE("residues that a common factor leaves out have no equation") {
     CHECK(gradient_by_class("O[y] := A[4*y+6*r+1]*F[r]", 40, 3, 7) ==
           "for t.5 in 0:10:\n"

@@ -1,6 +1,7 @@
 // tests/dsl/affine_form_test.cpp – integer terms as affine forms, conditions as rows of a system
 #include "dsl/affine_form.h"
 
+#include <algorithm>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -84,6 +85,43 @@ TEST_CASE("the affine conjuncts of a condition become rows, the others are left"
     CHECK(affine::str(system.inequalities[1], t.names) == "-i + k");
     REQUIRE(system.equalities.size() == 1);
     CHECK(affine::str(system.equalities[0], t.names) == "k - 2");
+}
+
+TEST_CASE(
+    "what is above the larger of two is above both, what is below the smaller one below both") {
+    Terms t;
+    const auto texts = [&](Expr conjunct) {
+        std::vector<std::string> rows;
+        for (const Comparison& comparison : comparisons(conjunct)) {
+            Variables variables = three_indices();
+            affine::System system;
+            REQUIRE(add_comparison(system, comparison, variables));
+            for (const auto& row : system.inequalities) rows.push_back(affine::str(row, t.names));
+            for (const auto& row : system.equalities)
+                rows.push_back(affine::str(row, t.names) + " == 0");
+        }
+        std::ranges::sort(rows);
+        return rows;
+    };
+    using Rows = std::vector<std::string>;
+    const auto two = [&](Op op, Expr a, Expr b) { return t.apply(op, a, b); };
+    const Expr larger = two(Op::max, t.j, two(Op::max, t.k, t.number(2)));
+    CHECK(texts(two(Op::ge, t.i, larger)) == Rows{"i - 2", "i - j", "i - k"});
+    CHECK(texts(two(Op::lt, larger, t.i)) == Rows{"i - 3", "i - j - 1", "i - k - 1"});
+    const Expr smaller = two(Op::min, t.j, t.number(5));
+    CHECK(texts(two(Op::lt, t.i, smaller)) == Rows{"-i + 4", "-i + j - 1"});
+    CHECK(texts(two(Op::ge, smaller, t.i)) == Rows{"-i + 5", "-i + j"});
+    CHECK(texts(two(Op::le, t.i, t.j)) == Rows{"-i + j"});
+    CHECK(texts(two(Op::eq, t.i, t.j)).size() == 1);
+    // The other ways round say nothing of each operand, nor do other terms.
+    CHECK(comparisons(two(Op::le, t.i, larger)).front().right == larger);
+    CHECK(comparisons(two(Op::ge, t.i, smaller)).front().right == smaller);
+    CHECK(comparisons(two(Op::ne, t.i, t.j)).empty());
+    CHECK(comparisons(t.i).empty());
+    // Shared terms are not written out.
+    Expr doubled = larger;
+    for (int n = 0; n < 60; ++n) doubled = t.context.intern(Apply{Op::max, {doubled, doubled}});
+    CHECK(comparisons(two(Op::ge, t.i, doubled)).size() <= 32);
 }
 
 TEST_CASE("numbers out of reach are not affine") {

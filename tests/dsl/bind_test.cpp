@@ -113,6 +113,20 @@ TEST_CASE("scalars in conditions take part in proofs, also in what is computed o
     CHECK(extent(inside, "A[t-$c,i] * sum[k](A[t-$c,k]^2)") == 5);
 }
 
+TEST_CASE("of scalars that are not known the rest of a condition keeps accesses inside") {
+    const Signature signature = {
+        {"A", array({3, 4})}, {"B", array({7})}, {"c", array({}, DType::i64)}};
+    const auto bind_sum = [&](const std::string& condition) {
+        return bound("Y[t] := sum[i | " + condition + "](A[i,t-3]) where t in 0:size(B,0)",
+                     signature);
+    };
+    CHECK(result(bind_sum("t-3 >= max(max(0, -c), -3) && t-3 < min(size(A,1), 9 - c)")).shape ==
+          Shape{7});
+    CHECK(error_text([&] {
+              (void)bind_sum("t-3 >= min(0, -c) && t-3 < size(A,1)");
+          }).starts_with("range: `A` can leave its array"));
+}
+
 TEST_CASE("a scalar in a subscript is a number when the program is bound") {
     const Signature good{
         {"s", number(2)}, {"x", array({5})}, {"w", array({3})}, {"O", array({11})}};

@@ -126,6 +126,16 @@ TEST_CASE("a temporary takes the condition that keeps its reads in bounds") {
           "y[i] := sum[k in 0:9 | k >= 1](t1[k]*B[i])\n");
 }
 
+TEST_CASE("what guards a gather stands in front of it in its order") {
+    const std::string sum = "sum[j,k | t-j >= 0 && t-j < 2]";
+    CHECK(canonical("Y[t] := " + sum +
+                    "(A[t-j,K[k]] > 0 ? sum[l | A[t-j,K[l]] > j](1) : 0) where t in 0:3") ==
+          "t1[t,j+_,k] := sum[l | t-j >= 0 && t-j < 2 && A[t-j,K[k]] > 0 && A[t-j,K[l]] > j](1) "
+          "where t in 0:3\n"
+          "Y[t] := " +
+              sum + "(A[t-j,K[k]] > 0 ? t1[t,j+size(A,0)-3,k] : 0) where t in 0:3\n");
+}
+
 TEST_CASE("a condition around a reduction that cannot leave its array is no part of it") {
     CHECK(canonical("y[i] := sum[k | k <= i](max[j](A[k,j])*B[i])") ==
           "t1[k] := max[j](A[k,j])\n"

@@ -112,11 +112,10 @@ TEST_CASE("a complex gradient that is wrong in one element is shown with its pla
                                "dY=dY.npy", "--against", "hand.ricci"});
     CHECK(wrong.status == 1);
     // conj(1 + 2i)*i = 2 + i, and 2.5i*i = -2.5 beside it.
-    CHECK(
-        without_times(wrong.out) ==
-        "what       shape            type difference at                           generated      "
-        "             by hand generated us   by hand us\n"
-        "dz         [3]              c128       0.87 [1]                               2+1i "
+    CHECK(without_times(wrong.out) ==
+          "what       shape            type difference at                           generated      "
+          "             by hand generated us   by hand us\n"
+          "dz         [3]              c128       0.87 [1]                               2+1i "
           "                  -0.5+1i T T WRONG\n");
     CHECK(wrong.err ==
           "dz: at [1] generated 2+1i, hand.ricci -0.5+1i: a relative difference of "
@@ -130,6 +129,39 @@ TEST_CASE("a complex gradient of the convention without conjugates is wrong") {
     CHECK(outcome.status == 1);
     CHECK(std::regex_search(outcome.out, std::regex("dV0 .*  WRONG\n")));
     CHECK(std::regex_search(outcome.out, std::regex("dz .*  WRONG\n")));
+}
+
+TEST_CASE("printed gradients are programs that agree with what they were printed from") {
+    const auto passes = [](const std::string& program, const std::string& argument,
+                           const std::vector<std::string>& words, const std::string& ties) {
+        const TemporaryFolder folder;
+        const Outcome printed = ricci_command(folder.path().string(),
+                                              {"grad", program, "--wrt", argument, "--ties", ties});
+        const Outcome outcome = [&] {
+            std::vector<std::string> all = words;
+            all.insert(all.end(), {"--ties", ties});
+            return check(program, all, printed.out);
+        }();
+        CAPTURE(printed.out);
+        CHECK(outcome.err.empty());
+        CHECK(outcome.status == 0);
+    };
+    for (const std::string ties : {"first", "even", "zero"}) {
+        CAPTURE(ties);
+        // Rows of which the condition leaves nothing have no place of their largest value.
+        passes("V[i] := max[j,k | H[i,j,k] > 3.5](X[j,k])", "X", {"H=2x3x2:arange", "X=3x2"}, ties);
+        passes("V[i] := min[j,k | K[j,k] >= 0](X[i+K[j,k]]) where i in 0:2", "X",
+               {"K=3x2:i64:randint(-3,2):1", "X=3:f64"}, ties);
+        // Subscripts are kept inside by conditions that a number of the caller stands in.
+        passes("U[i,j] := E[i,j+$offset] + F[j+3]", "F", {"E=2x6", "F=7:f32", "offset=0"}, ties);
+        passes("U[i,j] := E[i,j+$offset]*F[j+3]*G[i,j]", "F",
+               {"E=2x6", "F=7:f32", "G=2x4", "offset=2"}, ties);
+        passes("V[i+_] := E[i+$offset]*F[i+3]", "F", {"E=6:f32", "F=7:f32", "offset=2"}, ties);
+        passes("s := max[i](E[i+$offset]*F[i+3])", "F", {"E=6:f32", "F=7:f32", "offset=2"}, ties);
+        // What ties share is gathered inside of what the conditions around it let happen.
+        passes("T[i,j] := min[k](B[j+i,K[k]+1]) where i in 0:2", "B", {"B=7x3", "K=2:i64:zeros"},
+               ties);
+    }
 }
 
 TEST_CASE("a file that is wrong is told") {

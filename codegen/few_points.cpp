@@ -1,0 +1,295 @@
+// codegen/few_points.cpp – sums of a handful of points, written out
+#include "codegen/few_points.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/integer.h"
+#include "codegen/equation_maker.h"
+#include "dsl/affine_form.h"
+#include "dsl/neutral.h"
+#include "dsl/prove.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// More terms are better left to a loop.
+constexpr std::int64_t most_points = 4;
+/// Each term repeats the body.
+constexpr std::size_t most_nodes = 64;
+
+bool is_positive_literal(Expr e) {
+    const auto* literal = std::get_if<Literal>(&e->term);
+    const auto* integer = literal ? std::get_if<std::int64_t>(&literal->value) : nullptr;
+    return integer && *integer > 0;
+}
+
+/// Whether the term can be evaluated at every point once its places are inside: data decides no
+/// place, and nothing is divided by what may be 0.
+bool is_harmless(Expr root) {
+    return std::ranges::all_of(postorder({root}), [](Expr e) {
+        if (const auto* access = std::get_if<Access>(&e->term))
+            return std::ranges::all_of(access->at,
+                                       [](Expr at) { return tensors_read(at).empty(); });
+        if (is_apply(e, Op::floordiv) || is_apply(e, Op::mod))
+            return !is_integer(e->dtype) || is_positive_literal(std::get<Apply>(e->term).args[1]);
+        return true;
+    });
+}
+
+class Sum {
+  public:
+    Sum(EquationMaker& make, const BoundEquation& equation)
+        : make_(make), program_(make.program()), equation_(equation) {}
+
+    /// The equation without its sum; nothing where it has many points.
+    std::optional<BoundEquation> run() {
+        const Reduction& reduction = *equation_.reduction;
+        open_ = reduction.indices;
+        conditions_ = conjuncts(reduction.condition);
+        while (solve_one()) {
+        }
+        // What no condition narrows first: most sums end here.
+        std::vector<IndexId> narrowed;
+        for (const Expr part : conditions_)
+            for (const IndexId id : free_indices(part)) narrowed.push_back(id);
+        const auto is_narrowed = [&](IndexId id) {
+            return std::ranges::find(narrowed, id) != narrowed.end();
+        };
+        for (const IndexId id : open_)
+            if (!is_narrowed(id) && !note({id, program_.at(id).lower, program_.at(id).upper}))
+                return std::nullopt;
+        for (const IndexId id : open_)
+            if (is_narrowed(id) && !narrow(id)) return std::nullopt;
+        return written_out();
+    }
+
+  private:
+    /// What is left of an index's range.
+    struct Values {
+        IndexId id{};
+        std::int64_t lower = 0;
+        std::int64_t upper = 0;
+    };
+
+    [[nodiscard]] std::vector<IndexId> domain() const {
+        std::vector<IndexId> all = equation_.indices;
+        all.insert(all.end(), open_.begin(), open_.end());
+        return all;
+    }
+
+    /// `y = form` from an equation in which y has the coefficient 1 or -1: y disappears.
+    bool solve_one() {
+        for (const Expr part : conditions_) {
+            const std::vector<IndexId> all = domain();
+            Variables variables(all);
+            affine::System system;
+            const bool is_affine = add_condition(system, part, variables).empty();
+            if (!is_affine || variables.size() != all.size() || system.equalities.size() != 1)
+                continue;
+            const affine::Form& form = system.equalities.front();
+            for (std::size_t v = equation_.indices.size(); v < all.size(); ++v) {
+                if (std::abs(form.at(v)) != 1) continue;
+                Expr rest = make_.integer(form.constant);
+                for (std::size_t other = 0; other < all.size(); ++other)
+                    if (other != v)
+                        rest =
+                            make_.add(rest, make_.times(make_.value(all[other]), form.at(other)));
+                replace(all[v], make_.times(rest, -form.at(v)), part);
+                return true;
+            }
+        }
+        return false;
+    }
+    /// Takes the solution for the index in all that is left; its range becomes a condition.
+    void replace(IndexId solved, Expr solution, Expr by) {
+        const EquationMaker::Numbers numbers{{std::uint32_t(solved), solution}};
+        for (auto& [id, value] : numbers_) value = make_.with(value, numbers);
+        numbers_[std::uint32_t(solved)] = solution;
+        std::erase(conditions_, by);
+        for (Expr& part : conditions_) part = make_.with(part, numbers);
+        for (const Expr part : conjuncts(make_.is_value_of(solved, solution)))
+            conditions_.push_back(part);
+        std::erase(open_, solved);
+    }
+
+    /// All that is known where the conditions hold.
+    [[nodiscard]] affine::System known(Variables& variables, const std::vector<Expr>& parts) const {
+        affine::System system;
+        for (const Expr part : parts) (void)add_condition(system, part, variables);
+        for (const IndexId id : domain()) {
+            const BoundIndex& range = program_.at(id);
+            system.in_range(variables.number(id), range.lower, range.upper);
+        }
+        variables.define(system);
+        return system;
+    }
+
+    /// Notes the values that the conditions leave to an index; false when there are many.
+    bool narrow(IndexId id) {
+        Variables variables(Variables::Atoms::quotients);
+        const std::size_t number = variables.number(id);
+        const affine::System system = known(variables, conditions_);
+        const BoundIndex& range = program_.at(id);
+        const auto is_below = [&](std::int64_t value) {  // proved: id < value
+            affine::Form form{.constant = value - 1};
+            form.coefficients.assign(number + 1, 0);
+            form.coefficients[number] = -1;
+            return affine::implies(system, form);
+        };
+        const auto is_above = [&](std::int64_t value) {  // proved: id > value
+            affine::Form form{.constant = -value - 1};
+            form.coefficients.assign(number + 1, 0);
+            form.coefficients[number] = 1;
+            return affine::implies(system, form);
+        };
+        Values values{.id = id, .lower = range.lower, .upper = range.upper};
+        // The proofs are monotone: what is above a value is above a smaller one.
+        values.lower =
+            first(values.lower, values.upper, [&](std::int64_t value) { return !is_above(value); });
+        values.upper =
+            first(values.lower, values.upper, [&](std::int64_t value) { return is_below(value); });
+        return note(values);
+    }
+    /// False when there are many points.
+    bool note(const Values& values) {
+        left_.push_back(values);
+        const std::int64_t extent = std::max<std::int64_t>(values.upper - values.lower, 0);
+        if (extent > most_points) return false;
+        points_ *= extent;
+        return points_ <= most_points;
+    }
+    /// The first number of [low, high) at which the claim, false and then true, holds; else `high`.
+    template <class Claim>
+    static std::int64_t first(std::int64_t low, std::int64_t high, const Claim& holds) {
+        while (low < high) {
+            const std::int64_t middle = low + (high - low) / 2;
+            if (holds(middle))
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        return low;
+    }
+
+    std::optional<BoundEquation> written_out() {
+        const Reduction& reduction = *equation_.reduction;
+        const Expr nothing = identity(make_.context(), reduction.reducer, reduction.accumulator);
+        std::vector<Expr> terms;
+        for (std::int64_t point = 0; point < points_; ++point) {
+            EquationMaker::Numbers here;
+            std::int64_t rest = point;
+            for (auto each = left_.rbegin(); each != left_.rend(); ++each) {
+                const std::int64_t extent = each->upper - each->lower;
+                here[std::uint32_t(each->id)] = make_.integer(each->lower + rest % extent);
+                rest /= extent;
+            }
+            if (const Expr term = at_point(here, nothing)) terms.push_back(term);
+        }
+        BoundEquation result = equation_;
+        result.reduction.reset();
+        result.value = nothing;
+        if (terms.size() == 1) result.value = terms.front();
+        if (terms.size() > 1)
+            result.value = make_.context().apply(Op::add, std::move(terms), reduction.accumulator);
+        const DType dtype = program_.at(equation_.target).dtype;
+        if (result.value->dtype != dtype)
+            result.value = make_.context().cast(result.value, dtype, true);
+        return result;
+    }
+
+    /// The body where its condition holds, the identity elsewhere; empty where it never does.
+    Expr at_point(const EquationMaker::Numbers& here, Expr nothing) {
+        std::vector<Expr> parts;
+        for (const Expr part : conditions_) parts.push_back(make_.with(part, here));
+        Variables variables(Variables::Atoms::quotients);
+        if (affine::is_empty(known(variables, parts))) return {};
+        Expr condition;
+        for (const Expr part : parts)
+            if (!always_holds(part)) condition = make_.both(condition, inside(part));
+        EquationMaker::Numbers numbers = here;
+        for (const auto& [id, solution] : numbers_) numbers[id] = make_.with(solution, here);
+        const Expr body = make_.with(equation_.value, numbers);
+        if (!condition) return inside(body);
+        return make_.choose(condition, inside(body), nothing);
+    }
+    [[nodiscard]] bool always_holds(Expr part) const {
+        Variables variables(Variables::Atoms::quotients);
+        affine::System claim;
+        if (!add_condition(claim, part, variables).empty()) return false;
+        const affine::System system = known(variables, {});
+        const auto holds = [&](const affine::Form& form) { return affine::implies(system, form); };
+        return claim.equalities.empty() && std::ranges::all_of(claim.inequalities, holds);
+    }
+
+    /// The term with every place inside its array, whatever the condition says.
+    Expr inside(Expr e) {
+        return rewrite(make_.context(), e, [&](Expr node) {
+            const auto* access = std::get_if<Access>(&node->term);
+            if (access == nullptr) return node;
+            const Shape& shape = program_.at(access->tensor).shape;
+            std::vector<Expr> at = access->at;
+            for (std::size_t d = 0; d < at.size(); ++d) {
+                const bool is_inside =
+                    prove_in_bounds(program_.indices, equation_.indices, Expr(), at[d], shape[d])
+                        .in_bounds;
+                if (is_inside) continue;
+                at[d] = make_.context().apply(
+                    Op::clamp, {at[d], make_.integer(0), make_.integer(shape[d] - 1)}, DType::i64);
+            }
+            return make_.context().access(access->tensor, std::move(at), node->dtype);
+        });
+    }
+
+    EquationMaker& make_;
+    BoundProgram& program_;
+    const BoundEquation& equation_;
+    std::vector<IndexId> open_;  ///< reduced, and not solved
+    std::vector<Expr> conditions_;
+    EquationMaker::Numbers numbers_;  ///< what is solved
+    std::vector<Values> left_;        ///< of those that are open
+    std::int64_t points_ = 1;
+};
+
+bool has_no_points(const BoundProgram& program, const std::vector<IndexId>& indices) {
+    return std::ranges::any_of(indices, [&](IndexId id) { return program.at(id).extent() == 0; });
+}
+bool reads_nothing_empty(const BoundProgram& program, Expr root) {
+    return std::ranges::none_of(tensors_read(root), [&](TensorId id) {
+        return std::ranges::find(program.at(id).shape, 0) != program.at(id).shape.end();
+    });
+}
+
+}  // namespace
+
+bool can_be_written_out(const BoundProgram& program, const BoundEquation& equation) {
+    if (!equation.reduction || equation.reduction->reducer != Reducer::sum) return false;
+    const Reduction& reduction = *equation.reduction;
+    return reduction.condition && !has_no_points(program, equation.indices) &&
+           !has_no_points(program, reduction.indices) &&
+           postorder({equation.value, reduction.condition}).size() <= most_nodes &&
+           is_harmless(equation.value) && is_harmless(reduction.condition) &&
+           reads_nothing_empty(program, equation.value) &&
+           reads_nothing_empty(program, reduction.condition);
+}
+
+std::optional<BoundEquation> written_out(EquationMaker& make, const BoundEquation& equation) {
+    return Sum(make, equation).run();
+}
+
+BoundProgram with_few_points(BoundProgram program) {
+    EquationMaker make(program);
+    for (BoundEquation& equation : program.equations) {
+        if (!can_be_written_out(program, equation)) continue;
+        if (std::optional<BoundEquation> written = written_out(make, equation))
+            equation = std::move(*written);
+    }
+    return program;
+}
+
+}  // namespace ricci::codegen

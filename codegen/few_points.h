@@ -1,0 +1,32 @@
+// codegen/few_points.h – sums of a handful of points, written out
+#pragma once
+
+#include <optional>
+
+#include "codegen/equation_maker.h"
+#include "dsl/bound.h"
+
+namespace ricci::codegen {
+
+/// The program with sums that have few points for each element, as the gradients of slices and of
+/// borders have them,
+///
+///     for u:  dx[u] := sum[t in 0:32 | u == t+1](dy[t])
+///
+/// written as their terms, each where its condition holds:
+///
+///     for u:  dx[u] := u-1 >= 0 && u-1 < 32 ? dy[clamp(u-1, 0, 31)] : 0
+///
+/// Equations with a coefficient of 1 or -1 are solved, what the conditions say of an index narrows
+/// its range, and what is left is taken value by value. Makes new terms in the program's context.
+[[nodiscard]] BoundProgram with_few_points(BoundProgram program);
+
+/// Whether the equation's sum can be written out, however many points it has: data decides none of
+/// its places, and nothing is divided by what may be 0.
+[[nodiscard]] bool can_be_written_out(const BoundProgram& program, const BoundEquation& equation);
+/// Such an equation without its sum, which may have no index left; nothing where there are many
+/// points.
+[[nodiscard]] std::optional<BoundEquation> written_out(EquationMaker& make,
+                                                       const BoundEquation& equation);
+
+}  // namespace ricci::codegen

@@ -1,0 +1,88 @@
+// grad/extension.cpp – reads beyond a border as reads of an array that extends as far as they reach
+#include "grad/extension.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "dsl/extent.h"
+#include "dsl/subscript.h"
+#include "dsl/walk.h"
+#include "grad/bounds.h"
+
+namespace ricci::grad {
+
+namespace {
+
+/// Wider steps leave gaps that nobody reads.
+constexpr std::int64_t widest_step = 8;
+
+/// Whether the term takes nearly all values between its bounds, each at several points.
+bool is_dense(Expr e) {
+    const auto form = linear_form(e);
+    if (!form) return false;
+    std::size_t indices = 0;
+    bool has_unit = false;
+    for (const LinearForm::Part& part : form->parts) {
+        if (free_indices(part.atom).empty()) continue;
+        if (!std::holds_alternative<IndexValue>(part.atom->term)) return false;
+        if (std::abs(part.coefficient) > widest_step) return false;
+        has_unit |= std::abs(part.coefficient) == 1;
+        ++indices;
+    }
+    return indices >= 2 && has_unit;
+}
+
+/// What a subscript modifies, and how; nothing where the border does not matter.
+std::optional<Modified> crossing(const Program& program, const Extents& extents, Expr subscript,
+                                 Expr extent) {
+    const auto* modified = std::get_if<Modified>(&subscript->term);
+    const bool crosses = modified != nullptr && modified->outside != Outside::pad &&
+                         !reads_data(program, modified->at) && is_dense(modified->at) &&
+                         !extents.is_inside(program, modified->at, extent);
+    return crosses ? std::optional(*modified) : std::nullopt;
+}
+
+/// The index that a dimension is read at, by name where it is one; another letter than those that
+/// the dimensions of the array get.
+std::string name_of(const Program& program, const Names& names, const Relation& relation,
+                    std::size_t d) {
+    const auto* plain = std::get_if<IndexValue>(&relation.at[d]->term);
+    return plain != nullptr ? program.at(plain->index).name : names.index(relation.at.size() + d);
+}
+
+}  // namespace
+
+std::optional<Extension> extension(Program& program, const Names& names, const Extents& extents,
+                                   const Relation& relation) {
+    Context& context = *program.context;
+    std::vector<Expr> shape;
+    for (const Expr extent : program.at(relation.array).shape)
+        shape.push_back(extents.preferred(extent));
+    std::size_t d = 0;
+    std::optional<Modified> modified;
+    std::optional<Bounds> bounds;
+    for (; d < shape.size() && !bounds; ++d) {
+        modified = crossing(program, extents, relation.at[d], shape[d]);
+        if (modified) bounds = bounds_of(program, modified->at);
+    }
+    if (!bounds) return std::nullopt;
+    --d;
+    shape[d] = integer_sum(context, integer_difference(context, bounds->high, bounds->low),
+                           context.integer(1));
+    if (!extents.is_never_negative(program, shape[d]))
+        shape[d] = larger(context, shape[d], context.integer(0));
+    Extension result{.shape = shape, .at = relation.at, .indices = {}, .at_original = {}};
+    for (std::size_t each = 0; each < shape.size(); ++each) {
+        result.indices.push_back(program.add(Index{.name = name_of(program, names, relation, each),
+                                                   .lower = context.integer(0),
+                                                   .upper = shape[each],
+                                                   .is_explicit = false}));
+        result.at_original.push_back(context.index(result.indices.back()));
+    }
+    result.at[d] = integer_difference(context, modified->at, bounds->low);
+    modified->at = integer_sum(context, result.at_original[d], bounds->low);
+    result.at_original[d] = context.intern(*modified);
+    return result;
+}
+
+}  // namespace ricci::grad

@@ -1,0 +1,76 @@
+// tests/codegen/few_points_test.cpp – sums of a handful of points, written out
+#include "codegen/few_points.h"
+
+#include <doctest/doctest.h>
+
+#include "dsl/canonical.h"
+#include "grad/gradient.h"
+
+namespace ricci::tests {
+namespace {
+
+using Given = std::vector<std::pair<std::string, Shape>>;
+
+std::string written_out(const Program& program, const Given& given) {
+    Signature signature;
+    for (const auto& [name, shape] : given) signature[name].shape = shape;
+    const std::string all =
+        str(codegen::with_few_points(ricci::bind(canonicalise(program), signature)));
+    const std::size_t begin = all.find("\nfor ") + 1;
+    return all.substr(begin, all.find("outputs ") - begin);
+}
+std::string written_out(const std::string& text, const Given& given) {
+    return written_out(parse_program(text), given);
+}
+std::string gradient(const std::string& text, const Given& given) {
+    return written_out(grad::gradient(parse_program(text), "x"), given);
+}
+
+TEST_CASE("the gradient of a slice is a read where the slice lies") {
+    CHECK(gradient("y[i] := x[i+1] where i in 0:8", {{"x", {12}}, {"dy", {8}}}) ==
+          "for t.1 in 0:12:\n"
+          "  dx.3[t.1] := -1+t.1 >= 0 && -1+t.1 < 8 ? dy.2[clamp(-1+t.1, 0, 7)] : 0.0\n");
+}
+
+TEST_CASE("turns around an array are a term each, and those that cannot be are none") {
+    CHECK(written_out("y[t] := sum[m in (-2):3 | t+8*m >= 0 && t+8*m < 10](x[t+8*m]) "
+                      "where t in 0:8",
+                      {{"x", {10}}}) ==
+          "for t.0 in 0:8:\n"
+          "  y.1[t.0] := x.0[t.0] + (t.0+8 < 10 ? x.0[clamp(t.0+8, 0, 9)] : 0.0)\n");
+}
+
+TEST_CASE("what lies beyond an edge is narrowed by the condition") {
+    CHECK(written_out("y[t] := sum[u | u-2 < 0 && t == 0](x[u]) where t in 0:8", {{"x", {12}}}) ==
+          "for t.0 in 0:8:\n"
+          "  y.1[t.0] := (t.0 == 0 ? x.0[0] : 0.0) + (t.0 == 0 ? x.0[1] : 0.0)\n");
+}
+
+TEST_CASE("a condition that data decides stays a condition") {
+    CHECK(written_out("y[t] := sum[u | t == u+1 && m[u] > 0](x[u]*u) where t in 0:8",
+                      {{"x", {12}}, {"m", {12}}}) ==
+          "for t.0 in 0:8:\n"
+          "  y.2[t.0] := m.0[clamp(-1+t.0, 0, 11)] > 0.0 && -1+t.0 >= 0 ? x.1[clamp(-1+t.0, 0, "
+          "11)]*f32(-1+t.0) : 0.0\n");
+}
+
+TEST_CASE("a sum without a point is 0") {
+    CHECK(written_out("y[t] := sum[u | u > t+20](x[u]) where t in 0:8", {{"x", {12}}}) ==
+          "for t.0 in 0:8:\n"
+          "  y.1[t.0] := 0.0\n");
+}
+
+TEST_CASE("sums of many points, at places of data, and quotients of data stay sums") {
+    const auto stays = [](const std::string& text, const Given& given) {
+        CAPTURE(text);
+        CHECK(written_out(text, given).find("sum[") != std::string::npos);
+    };
+    stays("y[t] := sum[u | u >= t](x[u]) where t in 0:8", {{"x", {12}}});
+    stays("y[t] := sum[u | u >= t && u < t+5](x[u]) where t in 0:8", {{"x", {12}}});
+    stays("y[t] := sum[u | t == u+1](x[i64(J[u])]) where t in 0:8", {{"x", {12}}, {"J", {12}}});
+    stays("y[t] := sum[u | t == u+1](t//i64(J[u])) where t in 0:8", {{"J", {12}}});
+    stays("y[t] := sum[u | t == 2*u](x[u]) where t in 0:20", {{"x", {12}}});
+}
+
+}  // namespace
+}  // namespace ricci::tests
