@@ -99,19 +99,20 @@ class Binder {
         for (std::size_t d = 0; d < tensor.shape.size(); ++d) check_extent(id, d);
     }
 
-    /// A cotangent's extents are those of its output.
+    /// A cotangent's extents are those of its output, a tangent's those of its argument.
     void check_extent(TensorId id, std::size_t d) {
         const Tensor& tensor = program_.at(id);
         const std::int64_t given = arguments_.at(position(id))->shape.at(d);
         const std::int64_t wanted = sizes_.value(tensor.shape[d]);
         if (given == wanted) return;
-        throw Error(
-            {.kind = ErrorKind::shape,
-             .message = format("dimension {} of `{}` has the extent {}, not {}", d, tensor.name,
-                               given, wanted),
-             .source = program_.source,
-             .labels = {},
-             .hint = format("give `{}` the shape of the output it belongs to", tensor.name)});
+        RICCI_ASSERT(tensor.dtype_of, "other arguments have the extents that they are given with");
+        throw Error({.kind = ErrorKind::shape,
+                     .message = format("dimension {} of `{}` has the extent {}, not {}", d,
+                                       tensor.name, given, wanted),
+                     .source = program_.source,
+                     .labels = {},
+                     .hint = format("give `{}` the shape of `{}`", tensor.name,
+                                    program_.at(*tensor.dtype_of).name)});
     }
 
     [[nodiscard]] std::function<BoundIndex(IndexId)> range_of() {

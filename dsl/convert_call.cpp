@@ -91,7 +91,8 @@ std::vector<ast::ExprPtr> Converter::in_order(const ast::Call& c, const OpInfo* 
         if (found == names.end())
             fail(ErrorKind::syntax,
                  format("`{}` takes no argument named `{}`", c.name, argument.keyword), place,
-                 names.empty() ? std::string() : format("its arguments are {}", join(names, ", ")));
+                 names.empty() ? format("give it without a name: `{}(…)`", c.name)
+                               : format("its arguments are {}", join(names, ", ")));
         const auto position = static_cast<std::size_t>(found - names.begin());
         if (position >= given.size()) given.resize(position + 1);
         if (given[position])

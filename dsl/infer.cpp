@@ -115,6 +115,12 @@ class Inference {
     [[nodiscard]] static Span span_of(const Entry& entry) {
         return entry.site->spans ? entry.site->spans->at.at(entry.dimension) : Span{};
     }
+    /// What stands in the program there.
+    [[nodiscard]] std::string typed(const Entry& entry) const {
+        const Span span = span_of(entry);
+        if (!program_.source || span.end > program_.source->text.size()) return {};
+        return program_.source->text.substr(span.begin, span.end - span.begin);
+    }
     [[nodiscard]] Index& index(IndexId id) { return program_.indices[position(id)]; }
     [[nodiscard]] bool is_known(IndexId id) const {
         return static_cast<bool>(program_.at(id).lower);
@@ -156,6 +162,12 @@ class Inference {
         if (has_compound)
             hint = format("where {} in 0:size({{narrower {} {}}})", name, tensor_and_dimension(a),
                           tensor_and_dimension(b));
+        std::string what = format("index `{}`", name);
+        // The indices of a run have names that nobody typed.
+        if (typed(a) == ".." || typed(b) == "..") {
+            what = "a dimension of `..`";
+            hint = "slice one operand, or write the dimensions with different index names";
+        }
         program_.requirements.push_back(
             {.kind = Requirement::Kind::equal,
              .a = a.extent,
@@ -163,7 +175,7 @@ class Inference {
              .indices = {},
              .condition = Expr(),
              .otherwise = {.kind = ErrorKind::shape,
-                           .message = format("index `{}` has two extents, {{a}} and {{b}}", name),
+                           .message = what + " has two extents, {a} and {b}",
                            .source = program_.source,
                            .labels = {here(a, "{a}"), here(b, "{b}")},
                            .hint = std::move(hint)}});
@@ -385,10 +397,13 @@ class Inference {
             }
             const Expr subscript = entry.site->at[entry.dimension];
             const std::vector<IndexId> indices = free_indices(subscript);
+            // What counts from the end is named as it was typed.
+            const std::string text = typed(entry);
             std::string message =
                 indices.empty()
-                    ? format("`{}` has no element {{low}} in dimension {}, whose extent is {{b}}",
-                             tensor_name(entry), entry.dimension)
+                    ? format("`{}` has no element {} in dimension {}, whose extent is {{b}}",
+                             tensor_name(entry), text.starts_with('-') ? text : "{low}",
+                             entry.dimension)
                     : format(
                           "`{}` can leave its array: {{term}} runs over {{low}}..{{high}} in "
                           "dimension {} of extent {{b}}",

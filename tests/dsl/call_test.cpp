@@ -28,7 +28,8 @@ TEST_CASE("a name that no argument has is an error that lists them") {
     CHECK(error_of("y[i] := exp(x=x[i])") ==
           "syntax: `exp` takes no argument named `x`\n"
           "  | y[i] := exp(x=x[i])\n"
-          "  |               ^^^^");
+          "  |               ^^^^\n"
+          "  = hint: give it without a name: `exp(…)`");
 }
 
 TEST_CASE("an argument is given once, those with names last") {

@@ -85,6 +85,16 @@ TEST_CASE("a choice that was made is not made again") {
     CHECK(simplified("y[i] := !(A[i] > 0) ? B[i] : C[i]") == "A[i] > 0 ? C[i] : B[i]");
 }
 
+TEST_CASE("choices by one condition are added where it holds") {
+    CHECK(simplified("y[i] := (A[i] > 0 ? B[i] : 0) + (A[i] > 0 ? C[i] : 0)") ==
+          "A[i] > 0 ? B[i] + C[i] : 0");
+    // Another condition, another rest.
+    for (const std::string stays :
+         {"(A[i] > 0 ? B[i] : 0) + (A[i] > 1 ? C[i] : 0)",
+          "(A[i] > 0 ? B[i] : 1) + (A[i] > 0 ? C[i] : 1)", "(A[i] > 0 ? B[i] : 0) + C[i]"})
+        CHECK(simplified("y[i] := " + stays) == stays);
+}
+
 TEST_CASE("the type of the dropped branch may count: without types it stays") {
     CHECK(simplified("y[i] := true ? A[i] : B[i]") == "true ? A[i] : B[i]");
     CHECK(simplified("y[i] := true ? A[i] : B[i]", true) == "A[i]");

@@ -61,7 +61,7 @@ TEST_CASE("all runs of a statement are the same dimensions") {
           "  |          2 of `X`\n"
           "  = hint: all `..` of a statement stand for the same dimensions");
     CHECK(run("Y[..] := X[..]*Z[..]", {{"X", ramp({2, 3})}, {"Z", ramp({1, 3})}})
-              .starts_with("shape: index `r1` has two extents, 2 and 1\n"));
+              .starts_with("shape: a dimension of `..` has two extents, 2 and 1\n"));
     CHECK(run("Y[..,i,j] := X[..,i,j]", {{"X", ramp({2})}}) ==
           "shape: `X` has 1 dimension, and 2 are written out\n"
           "  | Y[..,i,j] := X[..,i,j]\n"

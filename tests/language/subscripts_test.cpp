@@ -19,7 +19,7 @@ TEST_CASE("the end of a dimension is `end`, or a negative literal alone") {
     CHECK(run("y[i] := a[end-i]", {{"a", ramp({4})}}) == "[3, 2, 1, 0]");
     CHECK(run("y[i] := A[i,-1] - A[i,end-1]", {{"A", ramp({2, 3})}}) == "[1, 1]");
     CHECK(run("y := a[-1] + a[-2]", {{"a", ramp({4})}}) == "5");
-    CHECK(run("y := a[-5]", {{"a", ramp({4})}}).starts_with("range: `a` has no element -1 in"));
+    CHECK(run("y := a[-5]", {{"a", ramp({4})}}).starts_with("range: `a` has no element -5 in"));
     CHECK(run("y := a[$n]", {{"a", ramp({4})}, {"n", -1}})
               .starts_with("range: `a` has no element -1 in"));
     CHECK(run("y[i] := B[end,i] where i in 0:2", {{"B", ramp({2, 3})}}) == "[3, 4]");

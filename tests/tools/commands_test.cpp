@@ -72,6 +72,23 @@ TEST_CASE("grad --forward prints or evaluates tangents") {
               .out == "[0, 1]\n");
 }
 
+TEST_CASE("cotangents and tangents of another shape are told whose they should have") {
+    const auto error = [](std::vector<std::string> words) {
+        const std::vector<std::string> before = {"grad", "Y[i,j] := x[i]^2*A[i,j]", "x=3:f32",
+                                                 "A=3x2"};
+        words.insert(words.begin(), before.begin(), before.end());
+        const Outcome outcome = run(std::move(words));
+        CHECK(outcome.status == 1);
+        return outcome.err;
+    };
+    CHECK(error({"--wrt", "x", "--forward", "dx=4:f32"}) ==
+          "shape: dimension 0 of `dx` has the extent 4, not 3\n"
+          "  = hint: give `dx` the shape of `x`\n");
+    CHECK(error({"--wrt", "x", "dY=3x4"}) ==
+          "shape: dimension 1 of `dY` has the extent 4, not 2\n"
+          "  = hint: give `dY` the shape of `Y`\n");
+}
+
 TEST_CASE("grad --forward writes the tangents that -o names") {
     const TemporaryFolder folder;
     const Outcome outcome = ricci_command(
@@ -237,16 +254,27 @@ TEST_CASE("explain tells how each read was inverted") {
           "#   sum over t where u == i64(J[t])\n" +
               nothing);
     CHECK(derivation("y[i] := A[clamp(i+k-1)]*F[k] where i in 0:size(A,0)", "A") ==
-          "# for i, k: dA[i+k-1] += dy[i]*F[k]\n"
-          "#   t == i+k-1: i = t-k+1\n"
-          "#   sum over k where t-k+1 >= 0 && t-k+1 < size(A,0)\n"
-          "# for i, k where i+k-1 < 0: dA[0] += dy[i]*F[k]\n"
+          "# for i, k: t1[i+k] += dy[i]*F[k]\n"
+          "#   t == i+k: i = t-k\n"
+          "#   sum over k where t-k >= 0 && t-k < size(A,0)\n"
+          "# for u: dA[u-1] += t1[u]\n"
+          "#   t == u-1: kept as a condition of the sum\n"
+          "#   sum over u where t == u-1\n"
+          "# for u where u-1 < 0: dA[0] += t1[u]\n"
           "#   t == 0: one place\n"
-          "#   sum over i, k where i+k-1 < 0 && t == 0\n"
-          "# for i, k where i+k-1 >= size(A,0): dA[size(A,0)-1] += dy[i]*F[k]\n"
+          "#   sum over u where u-1 < 0 && t == 0\n"
+          "# for u where u-1 >= size(A,0): dA[size(A,0)-1] += t1[u]\n"
           "#   t == size(A,0)-1: one place\n"
-          "#   sum over i, k where i+k-1 >= size(A,0) && t == size(A,0)-1\n" +
+          "#   sum over u where u-1 >= size(A,0) && t == size(A,0)-1\n" +
               nothing);
+    CHECK(derivation("y := sum[i]((A[i] - mean[k](A[k]))^2)", "A") ==
+          "# for i: dA[i] += 2*(A[i] - t1/size(A,0))*dy\n"
+          "#   i: by name\n"
+          "#   one point for each element\n"
+          "# for i: dt1 += -(2*(A[i] - t1/size(A,0))*dy)/size(A,0)\n"
+          "#   sum over i\n"
+          "#   0: differences to their own mean\n"
+          "# kept from the forward: t1 := sum[k](1.0*A[k])\n");
     CHECK(derivation("y := A[3]*A[0]", "A") ==
           "# dA[3] += dy*A[0]\n"
           "#   t == 3: one place\n"
@@ -343,10 +371,16 @@ TEST_CASE("bench prints a row for the program and each gradient") {
     CHECK(outcome.err.empty());
     CHECK(outcome.status == 0);
     for (const std::string text :
-         {"\nY ", "\ndW ", "\ndX ", "\ndb ", "GFLOP/s", "limits on 1 thread"}) {
+         {"\nY ", "\ndW ", "\ndX ", "\ndb ", "\ntogether ", "GFLOP/s", "limits on 1 thread",
+          "\ngradients one by one: ", " times the forward, in one program "}) {
         CAPTURE(text);
         CHECK(outcome.out.find(text) != std::string::npos);
     }
+    const std::string one =
+        run({"bench", "y[i] := x[i]^2", "--grad", "x=16:f32", "--threads", "1"}).out;
+    CHECK(one.find("\ndx ") != std::string::npos);
+    CHECK(one.find("together") == std::string::npos);
+    CHECK(one.find("in one program") == std::string::npos);
 }
 
 TEST_CASE("einsum follows numpy's notation") {

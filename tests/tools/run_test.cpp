@@ -130,7 +130,9 @@ TEST_CASE("missing, unknown and repeated arguments are named") {
     CHECK(error({"W=2x3", "X=4x3", "bais=2:f32"})
               .starts_with("name: the program has no argument `bais`"));
     CHECK(error({"W=2x3", "X=4x3", "bias=2:f32", "k=3"}).starts_with("name: `k` is an index"));
-    CHECK(error({"W=2x3", "W=2x3"}) == "name: the argument `W` is given twice\n");
+    CHECK(error({"W=2x3", "W=2x3"}) ==
+          "name: the argument `W` is given twice\n"
+          "  = hint: leave one of them out: `W=2x3`\n");
     CHECK(error({"W=2x3", "X=4x3", "bias=2"}).starts_with("shape: `bias`"));
     CHECK(error({"W=2x3", "X=4x3", "bias=2:f32", "-o", "Z=z.npy"}) ==
           "name: there is no output `Z`\n  = hint: `Y` gives `Y`\n");
@@ -196,6 +198,9 @@ TEST_CASE("a SPEC that makes no sense is told with the forms there are") {
     CHECK(error("foo") == "syntax: `foo` is not a value for an argument\n" + forms);
     CHECK(error("") == "syntax: `` is not a value for an argument\n" + forms);
     CHECK(error("4x-1") == "syntax: `4x-1` is not a value for an argument\n" + forms);
+    CHECK(error("4x4:randint(5,2)") ==
+          "syntax: `4x4:randint(5,2)` draws integers from 5 to below 2: there are none\n"
+          "  = hint: the first bound is below the second, as in 8x8:f32:randint(0,10)\n");
     CHECK(error("4x4:randint(1)") ==
           "syntax: `4x4:randint(1)` has `randint` without its two bounds\n"
           "  = hint: as in 8x8:f32:randint(0,10)\n");

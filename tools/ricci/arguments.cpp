@@ -79,7 +79,8 @@ NamedSpecs parse_arguments(const CommonOptions& options) {
         const std::string name = argument.substr(0, equals);
         if (std::ranges::find(specs, name, &NamedSpecs::value_type::first) != specs.end()) {
             throw Error({.kind = ErrorKind::name,
-                         .message = format("the argument `{}` is given twice", name)});
+                         .message = format("the argument `{}` is given twice", name),
+                         .hint = format("leave one of them out: `{}`", argument)});
         }
         specs.emplace_back(name, parse_spec(argument.substr(equals + 1), dtype));
     }

@@ -168,20 +168,28 @@ Limits limits_of(Device device, DType dtype) {
 }
 
 /// Rows of the forward, its gradients, and of all of these in one program where there are several.
-void print(const std::vector<Row>& rows, Device device, const Limits& limits) {
-    std::string text = Row::head();
-    for (const Row& row : rows) text += row.text(limits);
-    const double forward = rows.front().median_seconds();
-    const std::size_t gradients = std::max(rows.size(), std::size_t{3}) - 2;
+/// What was measured.
+struct Rows {
+    Row forward;
+    std::vector<Row> gradients;   ///< each by itself
+    std::optional<Row> together;  ///< of several, all in one program
+};
+
+void print(const Rows& rows, Device device, const Limits& limits) {
+    std::string text = Row::head() + rows.forward.text(limits);
+    const double forward = rows.forward.median_seconds();
     double apart = 0;
-    for (std::size_t n = 1; n <= gradients && n < rows.size(); ++n)
-        apart += rows[n].median_seconds();
-    if (rows.size() > 1)
+    for (const Row& row : rows.gradients) {
+        text += row.text(limits);
+        apart += row.median_seconds();
+    }
+    if (rows.together) text += rows.together->text(limits);
+    if (!rows.gradients.empty())
         text += format("gradients one by one: {:.2f} times the forward", apart / forward);
-    if (rows.size() > 2)
-        text += format(", in one program {:.2f}", rows.back().median_seconds() / forward);
-    if (rows.size() > 1) text += "\n";
-    text += limits_text(device, rows.front().dtype(), limits);
+    if (rows.together)
+        text += format(", in one program {:.2f}", rows.together->median_seconds() / forward);
+    if (!rows.gradients.empty()) text += "\n";
+    text += limits_text(device, rows.forward.dtype(), limits);
     std::cout << text << std::flush;
 }
 
@@ -224,13 +232,14 @@ int run(const Options& options) {
     Arguments forward;
     for (const auto& [name, array] : arguments)
         if (program.argument(name) || gradients.empty()) forward.emplace_back(name, array);
-    std::vector<Row> rows;
-    rows.emplace_back(program.at(program.result()).name, function, forward);
-    const DType dtype = rows.front().dtype();
+    Rows rows{.forward = {program.at(program.result()).name, function, forward},
+              .gradients = {},
+              .together = {}};
+    const DType dtype = rows.forward.dtype();
     const Limits before = limits_of(function.device(), dtype);
     for (const Gradient& gradient : gradients)
-        rows.emplace_back(gradient.name, gradient.function, gradient.arguments);
-    if (gradients.size() > 1) rows.push_back(measure_together(function, gradients));
+        rows.gradients.emplace_back(gradient.name, gradient.function, gradient.arguments);
+    if (gradients.size() > 1) rows.together = measure_together(function, gradients);
     // Twice, lest other work on the machine pass for its limit.
     const Limits after = limits_of(function.device(), dtype);
     print(rows, function.device(),

@@ -86,6 +86,9 @@ bool parse_fill(std::string_view text, std::string_view part, MadeSpec& made) {
         const auto high = bounds.size() == 2 ? whole_number<std::int64_t>(bounds[1]) : std::nullopt;
         if (!low || !high)
             fail(text, "has `randint` without its two bounds", "as in 8x8:f32:randint(0,10)");
+        if (*low >= *high)
+            fail(text, format("draws integers from {} to below {}: there are none", *low, *high),
+                 "the first bound is below the second, as in 8x8:f32:randint(0,10)");
         made.low = *low;
         made.high = *high;
         return true;
