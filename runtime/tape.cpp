@@ -74,7 +74,7 @@ void tape_error(ErrorKind kind, std::string message, std::string hint) {
 }
 
 TapeMode& tape_mode() noexcept {
-    thread_local TapeMode mode;
+    static thread_local TapeMode mode;
     return mode;
 }
 

@@ -273,7 +273,7 @@ void add_late_section(std::string_view name, std::unique_ptr<LateTime> time) noe
         for (const OpenSection& open : open_sections()) path.push_back(open.name);
         path.emplace_back(name);
         registry().add_late(std::move(path), std::move(time));
-    } catch (const std::bad_alloc&) {
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
         // A measurement is lost; the program that is measured goes on.
     }
 }
@@ -281,7 +281,7 @@ void add_late_section(std::string_view name, std::unique_ptr<LateTime> time) noe
 void settle_late_sections() noexcept {
     try {
         registry().settle();
-    } catch (const std::bad_alloc&) {
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
         // As above.
     }
 }
@@ -293,11 +293,12 @@ void TimerSection::open(std::string_view name) {
     is_open_ = true;
 }
 
+// NOLINTNEXTLINE(readability-convert-member-functions-to-static): it ends what `open` began
 void TimerSection::close() noexcept {
     const Clock::time_point end = Clock::now();
     try {
         registry().add(open_sections(), end, allocated_bytes());
-    } catch (const std::bad_alloc&) {
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
         // A measurement is lost; the program that is measured goes on.
     }
     open_sections().pop_back();

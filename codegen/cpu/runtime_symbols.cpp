@@ -25,7 +25,10 @@ double digamma(double x) {
         result = -M_PI / std::tan(M_PI * fraction);
         x = 1 - x;
     }
-    for (; x < 10; x += 1) result -= 1 / x;
+    while (x < 10) {
+        result -= 1 / x;
+        x += 1;
+    }
     const double t = 1 / (x * x);
     const double series =
         t *
