@@ -183,6 +183,7 @@ class Grouper {
         }
         int total_cost = 0;
         for (const Expr e : nodes) total_cost += cost(e);
+        if (readers.empty()) return false;
         if (total_cost > cheap_cost &&
             (readers.size() > 1 || !is_read_once_a_point(group, groups_[readers[0]])))
             return false;

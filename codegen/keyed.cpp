@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <optional>
 #include <ranges>
-#include <set>
 
 #include "codegen/equation_maker.h"
 #include "codegen/keyed_values.h"
 #include "codegen/latest_versions.h"
+#include "codegen/unread.h"
 #include "dsl/affine_form.h"
 #include "dsl/neutral.h"
 #include "dsl/prove.h"
@@ -32,39 +32,17 @@ class KeyedUpdates {
           inverse_(make_) {}
 
     BoundProgram run() {
-        const std::size_t given = program_.tensors.size();
         std::vector<BoundEquation> equations = std::move(program_.equations);
         program_.equations.clear();
         for (BoundEquation& equation : equations) {
             latest_.rename(program_, equation);
             if (!rewrite(equation)) program_.equations.push_back(std::move(equation));
         }
-        drop_unread(given);
-        return std::move(program_);
+        // Such as the order of points that are only counted.
+        return without_unread(std::move(program_));
     }
 
   private:
-    /// New temporaries of which nothing is read, such as the order of points that are counted.
-    void drop_unread(std::size_t given) {
-        std::set<TensorId> read;
-        std::vector<BoundEquation> kept;
-        for (BoundEquation& each : program_.equations | std::views::reverse) {
-            const bool is_new = position(each.target) >= given;
-            const std::optional<TensorId> previous = program_.at(each.target).previous;
-            if (is_new && !read.contains(each.target) && !previous) continue;
-            std::vector<Expr> terms = each.at;
-            terms.push_back(each.value);
-            if (each.reduction && each.reduction->condition)
-                terms.push_back(each.reduction->condition);
-            for (const Expr term : terms)
-                for (const TensorId tensor : tensors_read(term)) read.insert(tensor);
-            if (previous) read.insert(*previous);
-            kept.push_back(std::move(each));
-        }
-        std::ranges::reverse(kept);
-        program_.equations = std::move(kept);
-    }
-
     bool rewrite(const BoundEquation& equation) {
         if (has_no_points(equation)) return false;
         const bool is_sum = equation.op == Assign::define && equation.reduction;

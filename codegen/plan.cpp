@@ -18,6 +18,7 @@
 #include "codegen/plan_builder.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
+#include "codegen/unread.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -43,6 +44,8 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     if (target.is_gpu() || target.is_plain) return result;
     result = with_few_points(std::move(result));
     result = with_residue_classes(std::move(result), least_points_of_classes);
+    // A sum without a point reads nothing any more.
+    result = without_unread(std::move(result));
     return with_narrow_places(with_shared_operands(std::move(result)));
 }
 

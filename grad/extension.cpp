@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include "dsl/extent.h"
 #include "dsl/subscript.h"
@@ -16,30 +18,54 @@ namespace {
 /// Wider steps leave gaps that nobody reads.
 constexpr std::int64_t widest_step = 8;
 
-/// Whether the term takes nearly all values between its bounds, each at several points.
-bool is_dense(Expr e) {
+/// The indices of a sum of small multiples, one of them of 1, which takes nearly all values between
+/// its bounds; none of another term.
+std::set<IndexId> window(Expr e) {
     const auto form = linear_form(e);
-    if (!form) return false;
-    std::size_t indices = 0;
+    if (!form) return {};
+    std::set<IndexId> indices;
     bool has_unit = false;
     for (const LinearForm::Part& part : form->parts) {
         if (free_indices(part.atom).empty()) continue;
-        if (!std::holds_alternative<IndexValue>(part.atom->term)) return false;
-        if (std::abs(part.coefficient) > widest_step) return false;
+        const auto* value = std::get_if<IndexValue>(&part.atom->term);
+        if (value == nullptr || std::abs(part.coefficient) > widest_step) return {};
         has_unit |= std::abs(part.coefficient) == 1;
-        ++indices;
+        indices.insert(value->index);
     }
-    return indices >= 2 && has_unit;
+    return has_unit ? indices : std::set<IndexId>{};
 }
+
+const Modified* modified_at(Expr subscript) { return std::get_if<Modified>(&subscript->term); }
 
 /// What a subscript modifies, and how; nothing where the border does not matter.
 std::optional<Modified> crossing(const Program& program, const Extents& extents, Expr subscript,
                                  Expr extent) {
-    const auto* modified = std::get_if<Modified>(&subscript->term);
+    const Modified* modified = modified_at(subscript);
     const bool crosses = modified != nullptr && modified->outside != Outside::pad &&
-                         !reads_data(program, modified->at) && is_dense(modified->at) &&
+                         !reads_data(program, modified->at) && window(modified->at).size() >= 2 &&
                          !extents.is_inside(program, modified->at, extent);
     return crosses ? std::optional(*modified) : std::nullopt;
+}
+
+/// Whether the points lie densely in the box of the subscripts: each dimension has indices of its
+/// own, and what is one index runs over the whole of it.
+bool is_box(const Program& program, const Extents& extents, const Relation& relation) {
+    const std::vector<Expr>& shape = program.at(relation.array).shape;
+    std::set<IndexId> seen;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        const Modified* modified = modified_at(relation.at[d]);
+        const std::set<IndexId> indices = window(modified ? modified->at : relation.at[d]);
+        if (indices.empty()) return false;
+        for (const IndexId index : indices)
+            if (!seen.insert(index).second) return false;
+        const auto* plain = std::get_if<IndexValue>(&relation.at[d]->term);
+        if (plain == nullptr) continue;
+        const Index& range = program.at(plain->index);
+        const bool is_whole =
+            is_literal(range.lower, 0) && extents.are_equal(range.upper, shape[d]);
+        if (!is_whole) return false;
+    }
+    return true;
 }
 
 /// The index that a dimension is read at, by name where it is one; another letter than those that
@@ -65,7 +91,7 @@ std::optional<Extension> extension(Program& program, const Names& names, const E
         modified = crossing(program, extents, relation.at[d], shape[d]);
         if (modified) bounds = bounds_of(program, modified->at);
     }
-    if (!bounds) return std::nullopt;
+    if (!bounds || !is_box(program, extents, relation)) return std::nullopt;
     --d;
     shape[d] = integer_sum(context, integer_difference(context, bounds->high, bounds->low),
                            context.integer(1));

@@ -22,8 +22,9 @@ struct Extension {
 };
 
 /// Of a relation with a subscript that is a wrapped, reflected or clamped sum of several indices,
-/// the first such: small multiples, one of them of 1, so that E has hardly more elements than there
-/// are points. Nothing for another. New indices are added to the program.
+/// the first such. E has hardly more elements than there are points, or elements of the array: the
+/// sum has small multiples, one of them of 1, the other dimensions are such sums or whole, and no
+/// two share an index. Nothing for another relation. New indices are added to the program.
 [[nodiscard]] std::optional<Extension> extension(Program& program, const Names& names,
                                                  const Extents& extents, const Relation& relation);
 

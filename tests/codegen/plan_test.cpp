@@ -33,6 +33,17 @@ TEST_CASE("a product of matrices is tiled, with edges in every direction") {
           {{"A", array({17, 5}, DType::f64)}, {"B", array({17, 70}, DType::f64)}});
 }
 
+TEST_CASE("what only a sum without a point reads is not computed") {
+    const std::string dear = "a[i] := exp(z[i]) + z[i]*z[i]; ";
+    const Signature signature = {{"z", array({4}, DType::f64)}};
+    check(dear + "y[t] := sum[i | t == 2*i-9](a[i]) where t in 0:2", signature);
+    check(dear + "b[i] := a[i]*exp(a[i]); y[t] := sum[i in 0:4 | t == i+9](b[i]^2) where t in 0:2",
+          signature);
+    const std::string text = "y[t] := sum[i | t == i+9](sum[k](z[k]*i)) where t in 0:2, i in 0:3";
+    CHECK(codegen::plan(bound(text, signature), example_target(64)).steps.size() == 1);
+    check(text, signature);
+}
+
 TEST_CASE("bias and activation are applied to the tile") {
     const Signature signature = {
         {"W", array({50, 30})}, {"X", array({20, 30})}, {"b", array({50})}};

@@ -167,7 +167,6 @@ Limits limits_of(Device device, DType dtype) {
                                   : measure_limits(dtype, num_threads());
 }
 
-/// Rows of the forward, its gradients, and of all of these in one program where there are several.
 /// What was measured.
 struct Rows {
     Row forward;

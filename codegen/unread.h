@@ -1,0 +1,12 @@
+// codegen/unread.h – equations whose results nobody reads
+#pragma once
+
+#include "dsl/bound.h"
+
+namespace ricci::codegen {
+
+/// The program without equations that define temporaries of which nothing is read, directly or for
+/// a check, as rewriting leaves them behind. What updates an array stays.
+[[nodiscard]] BoundProgram without_unread(BoundProgram program);
+
+}  // namespace ricci::codegen
