@@ -153,6 +153,10 @@ Wide integer_abs(const Operands& x) {
     return is_unsigned(x.dtype) ? x.a : select(x.a < 0.0, -x.a, x.a);
 }
 
+/// Behind a fence: where LLVM 19 looks for a cheaper negation of a multiply-add whose addend is a
+/// choice, it deletes a node that it goes on to use (TargetLowering::getNegatedExpression).
+Wide choice(const Operands& x) { return fence(select(x.a, x.b, x.c)); }
+
 // `x < 0 ? 0 : x` and not a maximum: NaN stays NaN.
 Wide relu(const Operands& x) { return select(x.a < 0.0, x.a.number(0), x.a); }
 Wide integer_relu(const Operands& x) { return larger(x.dtype, x.a, x.a.integer(0)); }
@@ -194,7 +198,7 @@ const Row rows[] = {
     {Op::logical_and, nullptr,  [](X x) { return x.a & x.b; }},
     {Op::logical_or,  nullptr,  [](X x) { return x.a | x.b; }},
     {Op::logical_not, nullptr,  [](X x) { return !x.a; }},
-    {Op::select,      [](X x) { return select(x.a, x.b, x.c); },
+    {Op::select,      [](X x) { return choice(x); },
                       [](X x) { return select(x.a, x.b, x.c); }},
     {Op::abs,         [](X x) { return abs(x.a); },  integer_abs},
     {Op::abs2,        [](X x) { return x.a * x.a; }, [](X x) { return x.a * x.a; }},

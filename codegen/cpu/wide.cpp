@@ -160,6 +160,11 @@ Wide select(Wide condition, Wide yes, Wide no) {
     return {yes.ir(), yes.ir().CreateSelect(condition.value(), yes.value(), no.value())};
 }
 
+Wide fence(Wide a) {
+    return {a.ir(),
+            a.ir().CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {a.type()}, {a.value()})};
+}
+
 Wide is_nan(Wide a) { return {a.ir(), a.ir().CreateFCmpUNO(a.value(), a.value())}; }
 
 Wide multiply_add(Wide a, Wide b, Wide c) {

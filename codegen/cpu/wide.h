@@ -84,6 +84,8 @@ Wide operator==(Wide a, double b);
 Wide operator!=(Wide a, double b);
 
 Wide select(Wide condition, Wide yes, Wide no);
+/// The floating value, whose users do not look into how it came about.
+Wide fence(Wide a);
 Wide is_nan(Wide a);
 /// `a * b + c`: one rounding where the target has fma, two elsewhere.
 Wide multiply_add(Wide a, Wide b, Wide c);

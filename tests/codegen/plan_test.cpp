@@ -44,6 +44,14 @@ TEST_CASE("what only a sum without a point reads is not computed") {
     check(text, signature);
 }
 
+TEST_CASE("a choice that is added to the product of a negation compiles") {
+    // LLVM 19 crashes where it may look into the choice.
+    check(
+        "Y[i,t] := f32(sum[m in 1:5 | t+2*m-3 >= 0 && t+2*m-3 < 6](-d[i]*C[(t+2*m-3)//2])) "
+        "where t in 0:2",
+        {{"d", array({1}, DType::f64)}, {"C", array({3}, DType::f64)}});
+}
+
 TEST_CASE("bias and activation are applied to the tile") {
     const Signature signature = {
         {"W", array({50, 30})}, {"X", array({20, 30})}, {"b", array({50})}};
