@@ -53,6 +53,11 @@ constexpr std::array variables = {
                         "`generated` (kernels of Ricci) or `library` (cuBLASLt and cuDNN, or an "
                         "error)",
              .fallback = "auto"},
+    Variable{.name = "RICCI_CUDA_GATHERS",
+             .meaning = "how a GPU adds what meets in one element because data says so: "
+                        "`deterministic`, or `fast` (atomics; the last bits differ from run to "
+                        "run)",
+             .fallback = "deterministic"},
     Variable{.name = "RICCI_DATA",
              .meaning = "directory with data sets for the examples",
              .fallback = "data"},
@@ -158,6 +163,13 @@ LibraryUse cuda_libraries() {
     if (text == "generated") return LibraryUse::never;
     if (text == "library") return LibraryUse::always;
     reject("RICCI_CUDA_LIBRARIES", text, "auto, generated or library", "generated");
+}
+
+bool has_fast_gathers() {
+    const std::string text = read_text("RICCI_CUDA_GATHERS").value_or("deterministic");
+    if (text == "deterministic") return false;
+    if (text == "fast") return true;
+    reject("RICCI_CUDA_GATHERS", text, "deterministic or fast", "deterministic");
 }
 
 std::optional<std::vector<std::string>> cuda_path() {

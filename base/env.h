@@ -47,6 +47,8 @@ struct Variable {
 /// RICCI_CUDA_LIBRARIES. Throws: `limit` for another text than auto, generated or library.
 enum class LibraryUse : std::uint8_t { automatic, never, always };
 [[nodiscard]] LibraryUse cuda_libraries();
+/// RICCI_CUDA_GATHERS is `fast`. Throws: `limit` for another text than deterministic or fast.
+[[nodiscard]] bool has_fast_gathers();
 /// RICCI_CUDA_PATH, split at colons: an empty directory stands for the usual places.
 [[nodiscard]] std::optional<std::vector<std::string>> cuda_path();
 /// Where Python may keep packages: the active environments, and the user's own.

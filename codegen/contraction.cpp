@@ -93,7 +93,8 @@ class Finder {
 
   private:
     [[nodiscard]] bool is_candidate() const {
-        if (!kernel_.body || kernel_.is_arg_reduction() || !kernel_.colliding.empty()) return false;
+        if (!kernel_.body || kernel_.is_arg_reduction() || kernel_.has_meeting_writes())
+            return false;
         return dependence_.fits() && kernel_.free.size() >= 2;
     }
 

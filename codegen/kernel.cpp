@@ -14,6 +14,12 @@
 
 namespace ricci::codegen {
 
+bool Kernel::has_meeting_writes() const {
+    return !colliding.empty() || std::ranges::any_of(writes, [](const Store& write) {
+        return write.hint == StoreHint::atomic;
+    });
+}
+
 BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) {
     const auto found = std::ranges::find(places, place);
     if (found != places.end()) {

@@ -51,6 +51,8 @@ struct Kernel {
     std::vector<VarId> colliding;
     std::uint32_t next_let = 1;  ///< the next unused number of a Let
 
+    /// Whether points may write one element: in order along `colliding`, or by atomic stores.
+    [[nodiscard]] bool has_meeting_writes() const;
     [[nodiscard]] bool is_arg_reduction() const noexcept {
         return reducer == Reducer::argmax || reducer == Reducer::argmin;
     }

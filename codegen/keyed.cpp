@@ -6,8 +6,10 @@
 #include <ranges>
 
 #include "codegen/equation_maker.h"
+#include "codegen/group.h"
 #include "codegen/keyed_values.h"
 #include "codegen/latest_versions.h"
+#include "codegen/nest.h"
 #include "codegen/unread.h"
 #include "dsl/affine_form.h"
 #include "dsl/neutral.h"
@@ -64,7 +66,8 @@ class KeyedUpdates {
         if (keys.empty() || !is_safe_everywhere(equation, keys)) return false;
         switch (way_of_sum(equation, keys)) {
             case KeyedWay::search:        return false;
-            case KeyedWay::in_order:      write_out(equation, keys, rest); break;
+            case KeyedWay::in_order:
+            case KeyedWay::at_once:       write_out(equation, keys, rest); break;
             case KeyedWay::inverse_index: sum_by_key(make_, inverse_, equation, keys, rest); break;
         }
         return true;
@@ -92,7 +95,12 @@ class KeyedUpdates {
         }
         work.points *= work.elements / work.row / work.segments;
         work.segments = work.elements / work.row;
-        return cheapest(work, {KeyedWay::search, KeyedWay::in_order, KeyedWay::inverse_index});
+        std::vector<KeyedWay> ways = {KeyedWay::search, KeyedWay::in_order,
+                                      KeyedWay::inverse_index};
+        const Reduction& reduction = *equation.reduction;
+        if (has_atomic_updates(*update_of(reduction.reducer), reduction.accumulator))
+            ways.push_back(KeyedWay::at_once);
+        return cheapest(work, ways);
     }
 
     /// Updates whose points may meet, and definitions of which the last stays.
@@ -107,17 +115,36 @@ class KeyedUpdates {
         for (const IndexId id : found.points) work.points *= extent(id);
         for (const std::size_t d : found.keyed) work.segments *= double(target.shape[d]);
         work.elements = work.segments * work.row;
-        const KeyedWay way =
-            way_ ? *way_ : cheapest(work, {KeyedWay::in_order, KeyedWay::inverse_index});
+        std::vector<KeyedWay> ways = {KeyedWay::in_order, KeyedWay::inverse_index};
+        if (has_atomic_updates(equation.op, target.dtype) && !reads_target(equation))
+            ways.push_back(KeyedWay::at_once);
+        const KeyedWay way = way_ ? *way_ : cheapest(work, ways);
         if (way != KeyedWay::inverse_index) return false;
         update_by_key(make_, inverse_, equation);
         return true;
     }
 
+    /// Whether such updates become atomic stores (gpu/atomic_sums.h).
+    [[nodiscard]] bool has_atomic_updates(Assign op, DType type) const {
+        return target_.gpu.has_fast_gathers && op == Assign::add && has_atomic_sum(type);
+    }
+    /// Whether points read the array that they update.
+    [[nodiscard]] bool reads_target(const BoundEquation& equation) const {
+        std::vector<Expr> roots = equation.at;
+        roots.push_back(equation.value);
+        if (equation.reduction && equation.reduction->condition)
+            roots.push_back(equation.reduction->condition);
+        return std::ranges::any_of(roots, [&](Expr root) {
+            return std::ranges::any_of(tensors_read(root), [&](TensorId read) {
+                return storage(program_, read) == storage(program_, equation.target);
+            });
+        });
+    }
+
     [[nodiscard]] double extent(IndexId id) const { return double(program_.at(id).extent()); }
 
     [[nodiscard]] KeyedWay cheapest(const KeyedWork& work,
-                                    std::initializer_list<KeyedWay> ways) const {
+                                    const std::vector<KeyedWay>& ways) const {
         return *std::ranges::min_element(ways, [&](KeyedWay a, KeyedWay b) {
             return microseconds(a, work, target_) < microseconds(b, work, target_);
         });

@@ -24,6 +24,10 @@ constexpr double pass_slots = 200;
 constexpr double most = 1e12;
 /// For an element of the result on a level: the edges of its segment.
 constexpr double level_slots = 60;
+/// Atomic additions of all slices of the L2 cache in a microsecond, and one after the other to one
+/// element.
+constexpr double additions = 5e4;
+constexpr double additions_to_one = 1e3;
 
 }  // namespace
 
@@ -32,7 +36,10 @@ double microseconds(KeyedWay way, const KeyedWork& work, const Target& target) {
     switch (way) {
         case KeyedWay::search:
             return kernel + work.elements * work.searched * look / slots_a_microsecond;
-        case KeyedWay::in_order:      return 2 * kernel + work.points * turn;
+        case KeyedWay::in_order: return 2 * kernel + work.points * turn;
+        case KeyedWay::at_once:
+            return 2 * kernel + work.points * work.row / additions +
+                   work.points / work.segments / additions_to_one;
         case KeyedWay::inverse_index: {
             if (std::max(work.points, work.segments) > most) break;
             const auto points = static_cast<std::int64_t>(work.points);

@@ -10,6 +10,7 @@ namespace ricci::codegen {
 enum class KeyedWay : std::uint8_t {
     search,         ///< every element looks at all points
     in_order,       ///< every point updates its element, one point after the other
+    at_once,        ///< every point adds to its element by an atomic store
     inverse_index,  ///< points are sorted by key
 };
 

@@ -24,8 +24,9 @@
 // subtraction; floating operations may be contracted to fma and sums reassociated only as the nest
 // spells out; NaN and infinities are honoured; integers wrap; `//`, `%` by zero give 0. max and min
 // (operations and combining stores) propagate NaN; of bool they are `or` and `and`.
-// A Store with `combine` reads, combines and writes. Two tasks never write the same element and no
-// task reads what another writes. Numbers of Lets are unique in a nest.
+// A Store with `combine` reads, combines and writes. Two tasks never write the same element (other
+// than by atomic stores) and no task reads what another writes. Numbers of Lets are unique in a
+// nest.
 //
 // On a GPU the body is one `block` loop, holding one `thread` loop, holding the rest; both from 0
 // by 1 with constant extents, the threads a multiple of 32, at most 1024. `registers` and `scratch`
@@ -166,7 +167,12 @@ enum class StoreHint : std::uint8_t {
     normal,
     streaming,
     asynchronous,  ///< GPU: an argument's element, as it is, to shared memory: there after a Wait
+    atomic,  ///< GPU: a sum in an argument's element (i32, i64, f32, f64) that others add to, too
 };
+/// Whether atomic stores may add to elements of the type.
+[[nodiscard]] constexpr bool has_atomic_sum(DType dtype) noexcept {
+    return dtype == DType::i32 || dtype == DType::i64 || dtype == DType::f32 || dtype == DType::f64;
+}
 /// buffer[at] = value, or combined with what is there by sum, prod, max, min.
 struct Store {
     BufferId buffer;

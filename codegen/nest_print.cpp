@@ -125,6 +125,7 @@ class Printer {
                     store.combine ? ricci::name(*store.combine) : "", value(store.value),
                     store.hint == StoreHint::streaming      ? "  # streaming"
                     : store.hint == StoreHint::asynchronous ? "  # asynchronous"
+                    : store.hint == StoreHint::atomic       ? "  # atomic"
                                                             : ""));
     }
     void print(const Barrier&) { line("barrier"); }

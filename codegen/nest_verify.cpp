@@ -184,8 +184,13 @@ class Verifier {
         check(store.value);
         require(buffer.is_written, "a store needs a written buffer", buffer.name);
         require(store.value->dtype == buffer.dtype, "a store has its buffer's type", buffer.name);
-        require(store.hint == StoreHint::normal || !store.combine,
+        const bool is_atomic = store.hint == StoreHint::atomic;
+        require(store.hint == StoreHint::normal || is_atomic || !store.combine,
                 "a combining store is not streaming", buffer.name);
+        if (is_atomic)
+            require(is_gpu_ && buffer.space == Space::argument && store.combine == Reducer::sum &&
+                        has_atomic_sum(buffer.dtype),
+                    "an atomic store adds to an argument", buffer.name);
         if (store.combine)
             require(combines(*store.combine), "stores combine by sum, prod, max or min",
                     buffer.name);

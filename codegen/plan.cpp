@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "codegen/few_points.h"
 #include "codegen/fold_indices.h"
+#include "codegen/gpu/atomic_sums.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/group.h"
 #include "codegen/kernel.h"
@@ -122,10 +123,9 @@ class Planner {
     void add(Kernel kernel) {
         (void)fold_indices(kernel);
         for (const Touch& touch : touches(kernel)) relies_on_data_ |= touch.is_computed;
-        if (builder_.target().is_gpu())
-            kernels_.push_back(std::move(kernel));
-        else
-            lower(std::move(kernel), builder_);
+        if (!builder_.target().is_gpu()) return lower(std::move(kernel), builder_);
+        gpu::use_atomic_sums(kernel, builder_.target());
+        kernels_.push_back(std::move(kernel));
     }
 
     /// A new array that is not named everywhere starts as zeros.

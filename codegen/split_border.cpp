@@ -55,7 +55,7 @@ class Core {
 }  // namespace
 
 std::vector<Kernel> split_border(const Kernel& kernel, std::int64_t lanes) {
-    if (kernel.conditions.is_empty() || !kernel.colliding.empty()) return {};
+    if (kernel.conditions.is_empty() || kernel.has_meeting_writes()) return {};
     const ReducedLoops reduced = reduced_loops(kernel, kernel.reduced);
     for (std::size_t i = kernel.free.size(); i-- > 0;) {
         const Axis axis = kernel.free[i];

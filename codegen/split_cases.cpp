@@ -78,7 +78,7 @@ Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::in
 std::vector<Kernel> split_cases(const Kernel& kernel) {
     const double all =
         double(points(kernel.free)) * (kernel.body ? double(points(kernel.reduced)) : 1.0);
-    if (!kernel.colliding.empty() || all < least_points) return {};
+    if (kernel.has_meeting_writes() || all < least_points) return {};
     Kernel core = kernel;
     const AxisRanges ranges(core);
     std::vector<Part> cores;

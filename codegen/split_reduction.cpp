@@ -126,7 +126,7 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                          PlanBuilder& builder) {
     if (kernel.is_arg_reduction() || !kernel.conditions.is_empty()) return false;
-    if (!kernel.colliding.empty() || points(kernel.free) == 0) return false;
+    if (kernel.has_meeting_writes() || points(kernel.free) == 0) return false;
     const std::optional<std::int64_t> wanted = useful_chunks(units, cycles);
     if (!wanted) return false;
     const std::size_t cut = longest(kernel.reduced);

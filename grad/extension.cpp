@@ -37,14 +37,27 @@ std::set<IndexId> window(Expr e) {
 
 const Modified* modified_at(Expr subscript) { return std::get_if<Modified>(&subscript->term); }
 
-/// What a subscript modifies, and how; nothing where the border does not matter.
-std::optional<Modified> crossing(const Program& program, const Extents& extents, Expr subscript,
-                                 Expr extent) {
-    const Modified* modified = modified_at(subscript);
-    const bool crosses = modified != nullptr && modified->outside != Outside::pad &&
-                         !reads_data(program, modified->at) && window(modified->at).size() >= 2 &&
-                         !extents.is_inside(program, modified->at, extent);
-    return crosses ? std::optional(*modified) : std::nullopt;
+/// A dimension in which a window may cross the border.
+struct Crossing {
+    std::size_t dimension = 0;
+    Modified modified;
+    Bounds bounds;  ///< of what is modified
+};
+/// The first one, if any.
+std::optional<Crossing> find_crossing(const Program& program, const Extents& extents,
+                                      const Relation& relation) {
+    const std::vector<Expr>& shape = program.at(relation.array).shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        const Modified* modified = modified_at(relation.at[d]);
+        const bool crosses = modified != nullptr && modified->outside != Outside::pad &&
+                             !reads_data(program, modified->at) &&
+                             window(modified->at).size() >= 2 &&
+                             !extents.is_inside(program, modified->at, shape[d]);
+        if (!crosses) continue;
+        if (const auto bounds = bounds_of(program, modified->at))
+            return Crossing{.dimension = d, .modified = *modified, .bounds = *bounds};
+    }
+    return std::nullopt;
 }
 
 /// Whether the points lie densely in the box of the subscripts: each dimension has indices of its
@@ -80,20 +93,14 @@ std::string name_of(const Program& program, const Names& names, const Relation& 
 
 std::optional<Extension> extension(Program& program, const Names& names, const Extents& extents,
                                    const Relation& relation) {
+    const std::optional<Crossing> crossing = find_crossing(program, extents, relation);
+    if (!crossing || !is_box(program, extents, relation)) return std::nullopt;
+    const auto& [d, modified, bounds] = *crossing;
     Context& context = *program.context;
     std::vector<Expr> shape;
     for (const Expr extent : program.at(relation.array).shape)
         shape.push_back(extents.preferred(extent));
-    std::size_t d = 0;
-    std::optional<Modified> modified;
-    std::optional<Bounds> bounds;
-    for (; d < shape.size() && !bounds; ++d) {
-        modified = crossing(program, extents, relation.at[d], shape[d]);
-        if (modified) bounds = bounds_of(program, modified->at);
-    }
-    if (!bounds || !is_box(program, extents, relation)) return std::nullopt;
-    --d;
-    shape[d] = integer_sum(context, integer_difference(context, bounds->high, bounds->low),
+    shape[d] = integer_sum(context, integer_difference(context, bounds.high, bounds.low),
                            context.integer(1));
     if (!extents.is_never_negative(program, shape[d]))
         shape[d] = larger(context, shape[d], context.integer(0));
@@ -105,9 +112,10 @@ std::optional<Extension> extension(Program& program, const Names& names, const E
                                                    .is_explicit = false}));
         result.at_original.push_back(context.index(result.indices.back()));
     }
-    result.at[d] = integer_difference(context, modified->at, bounds->low);
-    modified->at = integer_sum(context, result.at_original[d], bounds->low);
-    result.at_original[d] = context.intern(*modified);
+    result.at[d] = integer_difference(context, modified.at, bounds.low);
+    Modified place = modified;
+    place.at = integer_sum(context, result.at_original[d], bounds.low);
+    result.at_original[d] = context.intern(place);
     return result;
 }
 

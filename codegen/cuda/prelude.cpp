@@ -120,6 +120,14 @@ RC_NEIGHBOURS(8)
 RC_NEIGHBOURS(16)
 #undef RC_NEIGHBOURS
 
+// p[i] += value, whatever other threads add to it.
+template <class T, class I> RC_INLINE void rc_add_atomic(T* p, I i, T value) {
+    if constexpr (T(0.5) != 0 || sizeof(T) == 4)
+        atomicAdd(p + i, value);
+    else
+        atomicAdd(reinterpret_cast<rc_u64*>(p + i), rc_u64(value));
+}
+
 // N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting: to[i + A], ...
 // from from[j + B]. The constants are part of the instruction, so that copies share addresses.
 template <int N, int A = 0, int B = 0, class T, class I, class J>

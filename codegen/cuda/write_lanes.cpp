@@ -115,7 +115,8 @@ void NestWriter::load_at_once(const Segment& segment) {
         if (store == nullptr || store->hint == StoreHint::asynchronous) continue;
         load_at_once(store->value);
         if (store->at.computed) load_at_once(store->at.computed);
-        if (store->combine) load_at_once(Load{store->buffer, store->at}, store);
+        if (store->combine && store->hint != StoreHint::atomic)
+            load_at_once(Load{store->buffer, store->at}, store);
     }
 }
 
@@ -126,6 +127,7 @@ std::optional<NestWriter::Kept> NestWriter::kept(const Segment& segment, const L
     const bool runs_always = leaf.conditions.empty() && lanes_->active.empty();
     const std::string& target = buffers_[std::size_t(store->buffer)];
     if (is_fold(*store)) return Kept{Kept::Kind::folded, &leaf, names_.take(target + "_each")};
+    if (store->hint == StoreHint::atomic) return std::nullopt;
     const std::int64_t width = runs_always ? neighbours(store->buffer, store->at) : 1;
     if (store->hint == StoreHint::asynchronous) {
         const auto& load = std::get<Load>(store->value->term);

@@ -370,6 +370,9 @@ void NestWriter::store(const Store& store, const Text& text) {
     if (store.hint == StoreHint::streaming && nest_.at(store.buffer).space == Space::argument)
         return line(format("rc_store_stream({}, {}, {});", buffers_[std::size_t(store.buffer)],
                            index(store.at), text.text));
+    if (store.hint == StoreHint::atomic)
+        return line(format("rc_add_atomic({}, {}, {});", buffers_[std::size_t(store.buffer)],
+                           index(store.at), text.text));
     if (scalars_.contains(store.buffer) && declared_.insert(store.buffer).second)
         return line(format("{} {} = {};", type_name(dtype), target, text.text));
     if (!store.combine) return line(format("{} = {};", target, text.text));

@@ -35,10 +35,11 @@ std::int64_t bytes_loaded(const Kernel& kernel, const ThreadOrder& order) {
 
 Shape choose_shape(const Kernel& kernel, const Target& target) {
     const bool collides = !kernel.colliding.empty();
-    Shape shape{.order =
-                    cheapest_order(kernel, touches_of(kernel, Part::writes), {}, apart_axes(kernel),
-                                   collides ? Vectors::none : Vectors::with_tail)
-                        .order};
+    // Neighbours add in one transaction what one thread would add in several.
+    const Vectors vectors = kernel.has_meeting_writes() ? Vectors::none : Vectors::with_tail;
+    Shape shape{.order = cheapest_order(kernel, touches_of(kernel, Part::writes), {},
+                                        apart_axes(kernel), vectors)
+                             .order};
     std::vector<Axis> axes = shape.order.axes;
     if (!axes.empty()) axes.back().extent /= shape.order.vector;
     shape.items = points(axes);
@@ -71,11 +72,13 @@ class Pointwise {
                 const std::int64_t chunk = block_threads * shape_.unroll;
                 const std::int64_t whole = shape_.unroll > 1 ? shape_.items / chunk * chunk : 0;
                 Body body;
-                if (whole > 0) append(body, whole_chunks(whole / chunk));
-                append(body, over_items(whole, shape_.items));
                 const std::int64_t vectors = shape_.items * shape_.order.vector;
+                // Few enough to stand in a scope of their own: the items may name the axes for
+                // the rest of the body.
                 if (!axes_.empty() && shape_.order.axes.back().extent % shape_.order.vector != 0)
                     append(body, left_over(vectors, shape_.order.axes.back().extent));
+                if (whole > 0) append(body, whole_chunks(whole / chunk));
+                append(body, over_items(whole, shape_.items));
                 return body;
             });
     }
@@ -93,6 +96,7 @@ class Pointwise {
             say("in order", "", points(colliding_axes(kernel_)), "writes that may meet");
             return;
         }
+        if (kernel_.has_meeting_writes()) say("atomic", "", points(axes_), "writes that may meet");
         if (shape_.order.vector > 1)
             say("vector", axis, shape_.order.vector, "aligned and contiguous");
         if (shape_.unroll > 1) say("unroll", "", shape_.unroll, "loads under way at once");

@@ -81,7 +81,7 @@ double slots(const Kernel& kernel, const Squares& squares) {
 }
 
 std::optional<Squares> find_squares(const Kernel& kernel) {
-    if (kernel.body || !kernel.colliding.empty() || points(kernel.free) == 0) return std::nullopt;
+    if (kernel.body || kernel.has_meeting_writes() || points(kernel.free) == 0) return std::nullopt;
     double best = cheapest_order(kernel, touches_of(kernel, Part::writes), {}, kernel.free,
                                  Vectors::with_tail)
                       .slots;

@@ -71,7 +71,7 @@ class Reader {
     }
     [[nodiscard]] bool is_candidate() const {
         if (!kernel_.body || kernel_.reducer != Reducer::sum) return false;
-        if (!kernel_.colliding.empty() || kernel_.conditions.rest) return false;
+        if (kernel_.has_meeting_writes() || kernel_.conditions.rest) return false;
         return kernel_.writes.size() == 1;
     }
 

@@ -98,7 +98,7 @@ class Finder {
 
   private:
     static bool is_plain(const Kernel& kernel) {
-        return kernel.conditions.is_empty() && kernel.colliding.empty() && !kernel.arg_place &&
+        return kernel.conditions.is_empty() && !kernel.has_meeting_writes() && !kernel.arg_place &&
                points(kernel.free) > 0 && (!kernel.body || points(kernel.reduced) > 0);
     }
 

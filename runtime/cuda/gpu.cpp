@@ -58,6 +58,7 @@ Target named_target(std::string_view name) {
     Target target;
     target.cpu = format("sm_{}", capability);
     target.gpu.compute_capability = capability;
+    target.gpu.has_fast_gathers = env::has_fast_gathers();
     // CUDA C++ Programming Guide, table of technical specifications: of an A100 and an H200, and
     // for all others what every GPU since then has.
     if (capability == 80) target.gpu.multiprocessors = 108;

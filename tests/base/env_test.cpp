@@ -28,7 +28,7 @@ std::string error_of(F&& call) {
 }
 
 TEST_CASE("every variable has a meaning and a default") {
-    CHECK(env::all_variables().size() == 12);
+    CHECK(env::all_variables().size() == 13);
     for (const env::Variable& variable : env::all_variables()) {
         CAPTURE(std::string(variable.name));
         CHECK(variable.name.starts_with("RICCI_"));
@@ -61,6 +61,17 @@ TEST_CASE("the use of CUDA's libraries is read and checked") {
     CHECK(error_of(env::cuda_libraries) ==
           "limit: the environment variable RICCI_CUDA_LIBRARIES is `yes`, not auto, generated or "
           "library\n  = hint: RICCI_CUDA_LIBRARIES=generated");
+}
+
+TEST_CASE("the choice of gathers on a GPU is read and checked") {
+    const SetVariable unset("RICCI_CUDA_GATHERS", "");
+    CHECK(!env::has_fast_gathers());
+    const SetVariable set("RICCI_CUDA_GATHERS", "fast");
+    CHECK(env::has_fast_gathers());
+    const SetVariable wrong("RICCI_CUDA_GATHERS", "atomic");
+    CHECK(error_of(env::has_fast_gathers) ==
+          "limit: the environment variable RICCI_CUDA_GATHERS is `atomic`, not deterministic or "
+          "fast\n  = hint: RICCI_CUDA_GATHERS=deterministic");
 }
 
 TEST_CASE("the number of threads is read and checked") {

@@ -34,7 +34,7 @@ void check(const std::string& text, const Signature& signature) {
               "");
 }
 
-constexpr std::int64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 1000};
+constexpr std::int64_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 255, 1000, 1025};
 
 }  // namespace
 
@@ -45,6 +45,33 @@ TEST_CASE("a GPU passes over vectors of any length") {
             check("y[i] := 2*x[i] + 1", {{"x", array({n}, dtype)}});
             check("y[i] := x[i]*b[i]; z[i] := y[i] + i",
                   {{"x", array({n}, dtype)}, {"b", array({n}, dtype)}});
+        }
+}
+
+TEST_CASE("a GPU's plans are sound for sizes around every power of two") {
+    const auto plans = [](const std::string& text, const Signature& signature) {
+        const BoundProgram program = with_all_outputs(text, signature);
+        for (const int multiprocessors : {132, 1})
+            CHECK_NOTHROW((void)codegen::plan(program, example_gpu_target(multiprocessors)));
+    };
+    for (std::int64_t power = 4; power <= 1 << 22; power *= 2)
+        for (const std::int64_t step : {-1, 0, 1, 2}) {
+            const std::int64_t n = power + step;
+            CAPTURE(n);
+            plans("y[i] := x[i] + 1", {{"x", array({n})}});
+            plans("y[i] := x[i] + 1", {{"x", array({n}, DType::f16)}});
+            plans("y[i,j] := x[i,j]*b[j]", {{"x", array({3, n})}, {"b", array({n})}});
+            plans("y[j,i] := x[i,j]", {{"x", array({3, n})}});
+            plans("y[i] := x[i,j]", {{"x", array({5, n})}});
+            plans("y[j] := x[i,j]", {{"x", array({5, n})}});
+            plans("y := max[i](x[i])", {{"x", array({n})}});
+            plans("p[j] := argmax[i](x[i,j])", {{"x", array({n, 2})}});
+            plans("y[i,j] := exp(x[i,j]) / sum[k](exp(x[i,k]))", {{"x", array({2, n})}});
+            plans("h[wrap(J[i])] += x[i]",
+                  {{"h", array({n})}, {"J", array({n}, DType::i32)}, {"x", array({n})}});
+            plans("h[wrap(J[i])] max= x[i]",
+                  {{"h", array({100})}, {"J", array({n}, DType::i32)}, {"x", array({n})}});
+            plans("y[i] := x[i+k]*w[k]", {{"x", array({n + 2})}, {"w", array({3})}});
         }
 }
 

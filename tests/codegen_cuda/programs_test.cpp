@@ -1,6 +1,7 @@
 // tests/codegen_cuda/programs_test.cpp – kernels of well-known programs, compiled for two GPUs
 #include <doctest/doctest.h>
 
+#include "dsl/canonical.h"
 #include "tests/codegen_cuda/nvrtc_check.h"
 
 namespace ricci::tests {
@@ -23,6 +24,30 @@ TEST_CASE("pointwise kernels compile without spills") {
                             {{"X", f32({100'000})}});
     check_compiles("m[i] = 0.9*m[i] + 0.1*g[i]; p[i] -= 0.001*m[i]",
                    {{"m", f32({1001})}, {"g", f32({1001})}, {"p", f32({1001})}});
+}
+
+TEST_CASE("atomic sums of every type that has them compile") {
+    if (!has_nvrtc()) return;
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
+        const auto array = [&](Shape shape) {
+            return ArgumentSpec{
+                .dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
+        };
+        const Signature given{
+            {"H", array({1 << 16, 8})},
+            {"J", {.dtype = DType::i32, .shape = {1 << 20}, .strides = {}, .value = {}}},
+            {"X", array({1 << 20, 8})}};
+        const BoundProgram program =
+            ricci::bind(canonicalise(parse_program("H[wrap(J[i]),k] += X[i,k]")), given);
+        for (const int capability : {80, 90}) {
+            Target target = gpu_target(capability);
+            target.gpu.has_fast_gathers = true;
+            const codegen::Plan plan = codegen::plan(program, target);
+            REQUIRE(plan.nests.size() == 1);
+            CHECK(str(plan.nests[0]).find("# atomic") != std::string::npos);
+            check_compiles(plan.nests, capability);
+        }
+    }
 }
 
 TEST_CASE("transpositions compile without spills") {

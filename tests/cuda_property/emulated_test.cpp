@@ -34,13 +34,17 @@ class Sample {
         BoundProgram bound = ricci::bind(program, signature, outputs);
         if (has_complex(bound)) return;  // kernels are of the program in real parts
         // Every other one as if the device were small: arrays of a test then keep it busy.
-        const Target target = emulated_target(seed % 2 == 0 ? 132 : 1);
-        // Arrays of a test are too small for an inverse index to be the cheapest.
-        codegen::Plan plan =
-            seed % 3 == 0 ? codegen::plan(codegen::with_keyed_updates(
-                                              bound, target, codegen::KeyedWay::inverse_index),
-                                          target)
-                          : codegen::plan(bound, target);
+        Target target = emulated_target(seed % 2 == 0 ? 132 : 1);
+        target.gpu.has_fast_gathers = seed % 3 == 1;
+        // Arrays of a test are too small for an inverse index, or atomic stores, to be cheapest.
+        const auto keyed = [&](codegen::KeyedWay way) {
+            return codegen::with_keyed_updates(bound, target, way);
+        };
+        codegen::Plan plan = codegen::plan(seed % 3 == 0   ? keyed(codegen::KeyedWay::inverse_index)
+                                           : seed % 3 == 1 ? keyed(codegen::KeyedWay::at_once)
+                                                           : bound,
+                                           target);
+        atomic_ += has_atomic_stores(plan) ? 1 : 0;
         kernels_ += plan.nests.size();
         ++programs_;
         batch_.add(std::move(label), std::move(bound), signature, std::move(plan), seed);
@@ -51,12 +55,14 @@ class Sample {
         if (!difference.empty()) FAIL_CHECK(difference);
     }
     [[nodiscard]] std::string summary() const {
-        return format("{} programs, {} kernels, each in 3 orders", programs_, kernels_);
+        return format("{} programs ({} with atomic stores), {} kernels, each in 3 orders",
+                      programs_, atomic_, kernels_);
     }
 
   private:
     EmulatedBatch batch_;
     std::size_t programs_ = 0;
+    std::size_t atomic_ = 0;
     std::size_t kernels_ = 0;
 };
 

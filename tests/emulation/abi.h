@@ -21,7 +21,7 @@ struct rc_place {
     int block;
 };
 
-enum rc_access { rc_reading, rc_writing };
+enum rc_access { rc_reading, rc_writing, rc_adding /* atomically */ };
 
 /// What kernels ask of the device. Functions that find something wrong do not return.
 struct rc_device {

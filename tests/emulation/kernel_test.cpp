@@ -129,6 +129,33 @@ RC_ENTRY(next)
           "next, block 1, thread 0 writes element 33 of y, which block 0 read");
 }
 
+TEST_CASE("threads and blocks may add to one element, and do nothing else with it") {
+    const auto run = [](const char* statement, int blocks) {
+        TextKernel kernel(format(R"(
+RC_KERNEL(64) total(RC_IN(float) x, RC_OUT(float) y) {{
+    rc_add_atomic(y, 0, x[RC_THREAD]);
+    {}
+}}
+RC_ENTRY(total)
+)",
+                                 statement));
+        const auto x = kernel.upload(counting(64));
+        const auto y = kernel.upload(std::vector<float>(2));
+        const std::string fault = kernel.run("total", blocks, 64, {x, y});
+        if (fault.empty()) CHECK(kernel.download<float>(y, 2)[0] == float(blocks) * 2016);
+        return fault;
+    };
+    CHECK(run("", 1) == "");
+    CHECK(run("", 3) == "");
+    CHECK(run("RC_BARRIER(); if (RC_THREAD == 0) y[1] = y[0];", 1) == "");
+    CHECK(run("if (RC_THREAD == 5) y[1] = y[0];", 1) ==
+          "total, block 0, thread 5 reads element 0 of y, which several threads added to since "
+          "the last barrier");
+    CHECK(run("if (RC_THREAD == 5) y[0] = 0;", 1) != "");
+    CHECK(run("RC_BARRIER(); if (RC_BLOCK == 1 && RC_THREAD == 0) y[1] = y[0];", 2) ==
+          "total, block 1, thread 0 reads element 0 of y, which block 0 wrote");
+}
+
 TEST_CASE("who waits where is said when not all arrive at a barrier or an exchange") {
     TextKernel kernel(R"(
 RC_KERNEL(64) part(RC_OUT(float) y) {

@@ -24,10 +24,13 @@ bool has_inverse_index(const codegen::Plan& plan) {
     });
 }
 
-/// Programs planned with inverse indices.
+/// Programs planned with inverse indices, or with atomic stores.
 class Keyed {
   public:
-    explicit Keyed(int multiprocessors) : target_(emulated_target(multiprocessors)) {}
+    explicit Keyed(int multiprocessors, bool is_fast = false)
+        : target_(emulated_target(multiprocessors)) {
+        target_.gpu.has_fast_gathers = is_fast;
+    }
     /// A program, or its gradient.
     void add(const std::string& text, const Signature& signature, const std::string& wrt = "") {
         const Program forward = canonicalise(parse_program(text));
@@ -36,10 +39,13 @@ class Keyed {
         for (const TensorId id : program.arguments)
             needed.emplace(program.at(id).name, signature.at(program.at(id).name));
         const BoundProgram bound = ricci::bind(program, needed);
-        codegen::Plan plan = codegen::plan(
-            codegen::with_keyed_updates(bound, target_, codegen::KeyedWay::inverse_index), target_);
+        const bool is_fast = target_.gpu.has_fast_gathers;
+        const auto way = is_fast ? codegen::KeyedWay::at_once : codegen::KeyedWay::inverse_index;
+        codegen::Plan plan =
+            codegen::plan(codegen::with_keyed_updates(bound, target_, way), target_);
         INFO(text);
-        CHECK(has_inverse_index(plan));
+        CHECK(has_inverse_index(plan) == !is_fast);
+        CHECK(has_atomic_stores(plan) == is_fast);
         batch_.add(format("{} {}", text, wrt), bound, needed, std::move(plan));
     }
     ~Keyed() { CHECK(batch_.difference() == ""); }
@@ -135,6 +141,46 @@ TEST_CASE("the last point that names an element stays, found by an inverse index
                    {{"D", array({n})}, {"J", array({n}, DType::i32)}, {"x", array({n})}});
     checks.add(format("D[{},k] = x[i,k]", same),
                {{"D", array({90, 2})}, {"J", array({90}, DType::i32)}, {"x", array({90, 2})}});
+}
+
+TEST_CASE("a target with fast gathers adds to one element by atomic stores") {
+    Keyed checks(132, true);
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
+        const Signature places{{"h", array({7}, dtype)},
+                               {"J", array({1030}, DType::i32)},
+                               {"x", array({1030}, dtype)}};
+        checks.add("h[clamp(J[i])] += x[i]", places);
+        checks.add("h[wrap(J[i])] -= x[i]", places);
+    }
+    const Signature rows{{"H", array({30, 8})},    {"J", array({65}, DType::i32)},
+                         {"X", array({65, 8})},    {"M", array({65, 8, 300})},
+                         {"L", array({65, 8, 5})}, {"dY", array({65, 8})}};
+    checks.add("H[wrap(J[i]),k] += X[i,k]", rows);
+    checks.add("H[wrap(J[i]),2] += X[i,k]", rows);
+    checks.add("H[wrap(J[i]),k] += M[i,k,m]", rows);
+    checks.add("H[wrap(J[i]),k] += L[i,k,m]", rows);
+    checks.add("Y[i,k] := H[wrap(J[i]),k]*X[i,k]", rows, "H");
+    checks.add("Y[i,k] := H[clamp(J[i]),k]^2", rows, "H");
+}
+
+TEST_CASE("fast gathers keep to what atomic stores can do") {
+    Target fast = emulated_target(132);
+    fast.gpu.has_fast_gathers = true;
+    const auto is_atomic = [&](const std::string& text, DType dtype) {
+        const std::int64_t n = 1 << 20;
+        const Signature given{{"h", array({1 << 20}, dtype)},
+                              {"J", array({n}, DType::i32)},
+                              {"x", array({n}, dtype)}};
+        const BoundProgram bound = ricci::bind(canonicalise(parse_program(text)), given);
+        const codegen::Plan plan = codegen::plan(bound, fast);
+        CHECK(has_inverse_index(plan) != has_atomic_stores(plan));
+        return has_atomic_stores(plan);
+    };
+    CHECK(is_atomic("h[wrap(J[i])] += x[i]", DType::f32));
+    CHECK(is_atomic("h[wrap(J[i])] += x[i]", DType::i64));
+    CHECK(!is_atomic("h[wrap(J[i])] += x[i]", DType::f16));
+    CHECK(!is_atomic("h[wrap(J[i])] max= x[i]", DType::f32));
+    CHECK(!is_atomic("h[wrap(J[i])] += x[i]*h[wrap(J[i])]", DType::f32));
 }
 
 }  // namespace ricci::tests

@@ -338,7 +338,9 @@ void Processor::meet(const rc_array* array, long long at, rc_access access, Meet
     switch (meeting) {
         case Meeting::none: break;
         case Meeting::with_writer:
-            text += format("thread {} wrote since the last barrier", cell.writer);
+            text += cell.is_sum_of_threads
+                        ? std::string("several threads added to since the last barrier")
+                        : format("thread {} wrote since the last barrier", cell.writer);
             break;
         case Meeting::with_reader:
             text += cell.is_read_by_threads

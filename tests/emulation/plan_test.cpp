@@ -24,7 +24,7 @@ class Checks {
 };
 
 constexpr DType reals[] = {DType::f32, DType::f64};
-constexpr std::int64_t sizes[] = {0, 1, 2, 31, 32, 33, 127, 128, 1000};
+constexpr std::int64_t sizes[] = {0, 1, 2, 31, 32, 33, 127, 128, 1000, 1026};
 
 }  // namespace
 

@@ -135,6 +135,11 @@ RC_INLINE void rc_store(const A& p, I i, rc_vec<typename A::element, N> value) {
     *reinterpret_cast<rc_vec<typename A::element, N>*>(&p[i]) = value;
 }
 
+template <class A, class I>
+RC_INLINE typename A::element* rc_address(const A& p, I i) {
+    return &p[i];
+}
+
 #else
 
 /// An element that is written: `y[i] = x` comes as `y.put(i) = x` (mark_stores.h).
@@ -219,6 +224,11 @@ RC_INLINE void rc_store(const A& p, I i, rc_vec<typename A::element, N> value) {
     for (int n = 0; n < N; ++n) to[n] = value.v[n];
 }
 
+template <class A>
+RC_INLINE typename A::element* rc_address(const A& p, rc_i64 i) {
+    return rc_touch<1>(p, i, rc_adding);
+}
+
 #endif
 
 #define RC_IN(T) rc_input<T>
@@ -239,6 +249,19 @@ RC_INLINE void rc_store(const A& p, I i, rc_vec<typename A::element, N> value) {
 #define rc_store8_stream(p, i, ...) rc_store<8>(p, i, __VA_ARGS__)
 #define rc_store16_stream(p, i, ...) rc_store<16>(p, i, __VA_ARGS__)
 #define rc_store_stream(p, i, ...) rc_store<1>(p, i, {{__VA_ARGS__}})
+
+// p[i] += value, whatever other threads add to it.
+template <class A, class I>
+RC_INLINE void rc_add_atomic(const A& p, I i, typename A::element value) {
+    using T = typename A::element;
+    T* const place = rc_address(p, i);
+    T before;
+    __atomic_load(place, &before, __ATOMIC_RELAXED);
+    T after = T(before + value);
+    while (!__atomic_compare_exchange(place, &before, &after, true, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED))
+        after = T(before + value);
+}
 
 // N neighbours, 4, 8 or 16 bytes.
 template <int N, int I0 = 0, int J0 = 0, class T, class A, class I, class J>

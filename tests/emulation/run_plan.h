@@ -16,6 +16,8 @@
 
 namespace ricci::tests {
 
+[[nodiscard]] bool has_atomic_stores(const codegen::Plan& plan);
+
 /// A GPU that plans are made for. With few multiprocessors a small array keeps all of them busy, as
 /// a large one does on a real one.
 [[nodiscard]] Target emulated_target(int multiprocessors = 132);
@@ -50,8 +52,8 @@ class EmulatedBatch {
     void add(const std::string& text, const Signature& signature, int multiprocessors = 132);
 
     /// Runs all of them in all manners and forgets them: what is wrong with each, empty where all
-    /// is well. Wrong is what leaves the reference's bound, has other bits in another order, or
-    /// does what a kernel must not.
+    /// is well. Wrong is what leaves the reference's bound, has other bits in another order (but
+    /// for atomic sums), or does what a kernel must not.
     [[nodiscard]] std::vector<std::string> outcomes();
     /// Labels and plans of those where something is wrong, with what it is.
     [[nodiscard]] std::string difference();

@@ -7,7 +7,8 @@ namespace {
 Meeting meets_writer(const Cell& cell, const Moment& moment) noexcept {
     if (cell.written < moment.launch) return Meeting::none;
     if (cell.written < moment.block) return Meeting::with_other_writer;
-    const bool meets = cell.written == moment.now && cell.writer != moment.thread;
+    const bool is_another = cell.writer != moment.thread || cell.is_sum_of_threads;
+    const bool meets = cell.written == moment.now && is_another;
     return meets ? Meeting::with_writer : Meeting::none;
 }
 
@@ -42,6 +43,26 @@ Meeting write(Cell& cell, const Moment& moment) noexcept {
         return meeting;
     cell.written = moment.now;
     cell.writer = moment.thread;
+    cell.is_sum = cell.is_sum_of_threads = false;
+    return Meeting::none;
+}
+
+/// Threads that only add to an element may meet there.
+Meeting add(Cell& cell, const Moment& moment) noexcept {
+    const bool is_sum = cell.is_sum && cell.written >= moment.launch;
+    if (!is_sum) {
+        const Meeting meeting = meets_writer(cell, moment);
+        if (meeting != Meeting::none) return meeting;
+    }
+    if (const Meeting meeting = meets_reader(cell, moment); meeting != Meeting::none)
+        return meeting;
+    cell.is_sum = true;
+    // Another block's addition stays the one that readers of this block meet.
+    if (is_sum && cell.written < moment.block) return Meeting::none;
+    const bool is_another = cell.writer != moment.thread || cell.is_sum_of_threads;
+    cell.is_sum_of_threads = is_sum && cell.written == moment.now && is_another;
+    cell.written = moment.now;
+    cell.writer = moment.thread;
     return Meeting::none;
 }
 
@@ -54,7 +75,12 @@ Moment within_block(Moment moment) noexcept {
 }  // namespace
 
 Meeting touch_global(Cell& cell, const Moment& moment, rc_access access) noexcept {
-    return access == rc_reading ? read(cell, moment) : write(cell, moment);
+    switch (access) {
+        case rc_reading: return read(cell, moment);
+        case rc_writing: return write(cell, moment);
+        case rc_adding:  return add(cell, moment);
+    }
+    return Meeting::none;
 }
 
 Meeting touch_shared(Cell& cell, const Moment& moment, rc_access access) noexcept {

@@ -23,6 +23,8 @@ struct Cell {
     std::uint16_t reader = 0;
     bool is_read_by_threads = false;  ///< by several since that barrier
     bool is_read_by_blocks = false;   ///< by other blocks of the launch too
+    bool is_sum = false;              ///< the last write was an atomic addition
+    bool is_sum_of_threads = false;   ///< several threads added since that barrier
     bool is_under_way = false;        ///< an asynchronous copy to it has not been waited for
 };
 

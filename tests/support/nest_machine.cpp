@@ -29,6 +29,17 @@ bool Touched::writes(std::int64_t who) {
     const bool meets =
         (writer >= 0 && writer != who) || (reader >= 0 && reader != who) || has_more_readers;
     writer = who;
+    is_sum = false;
+    return meets;
+}
+
+bool Touched::adds(std::int64_t who) {
+    constexpr std::int64_t several = INT64_MAX;
+    const bool meets_another = writer >= 0 && writer != who;
+    const bool meets =
+        (meets_another && !is_sum) || (reader >= 0 && reader != who) || has_more_readers;
+    writer = meets_another ? several : who;
+    is_sum = true;
     return meets;
 }
 
@@ -250,7 +261,7 @@ class Machine {
             while (std::int64_t(thread.groups.size()) > pending) {
                 for (const Arrival& arrival : thread.groups.front()) {
                     Cell& cell = (*memory_[std::size_t(arrival.buffer)])[arrival.place];
-                    touch(arrival.buffer, cell, true);
+                    touch(arrival.buffer, cell, &Touched::writes);
                     cell.value = arrival.value;
                     cell.is_arriving = false;
                 }
@@ -291,8 +302,10 @@ class Machine {
         const DType dtype = nest_.at(store.buffer).dtype;
         Scalar result = evaluate(store.value);
         const std::size_t at = place(store.buffer, store.at);
+        const bool is_atomic = store.hint == StoreHint::atomic;
         if (store.combine) {
-            const Scalar args[] = {read(store.buffer, at), result};
+            const Scalar before = is_atomic ? written(store.buffer, at) : read(store.buffer, at);
+            const Scalar args[] = {before, result};
             result = runtime::operate(combining_op(*store.combine, dtype), dtype, dtype, args);
         }
         if (is_private(store.buffer)) {
@@ -303,7 +316,7 @@ class Machine {
         if (cell.is_arriving)
             fail(format("{} is written before an asynchronous store to it has arrived",
                         name(store.buffer, at)));
-        touch(store.buffer, cell, true);
+        touch(store.buffer, cell, is_atomic ? &Touched::adds : &Touched::writes);
         if (store.hint == StoreHint::asynchronous) {
             cell.is_arriving = true;
             cell.value.reset();
@@ -317,18 +330,15 @@ class Machine {
         return format("kernel {}: {}[{}]", nest_.name, nest_.at(buffer).name, at);
     }
 
-    void touch(BufferId buffer, Cell& cell, bool is_write) {
-        const auto meets = [&](Touched& touched, std::int64_t who) {
-            return is_write ? touched.writes(who) : touched.reads(who);
-        };
-        if (nest_.at(buffer).space == Space::argument && meets(cell.tasks, task_))
+    void touch(BufferId buffer, Cell& cell, bool (Touched::*meets)(std::int64_t who)) {
+        if (nest_.at(buffer).space == Space::argument && (cell.tasks.*meets)(task_))
             fail(format("kernel {}: two tasks meet in {}", nest_.name, nest_.at(buffer).name));
         if (threads_.size() == 1) return;
         if (cell.since != barrier_) {
             cell.threads = {};
             cell.since = barrier_;
         }
-        if (meets(cell.threads, now_->number))
+        if ((cell.threads.*meets)(now_->number))
             fail(format("kernel {}: two threads meet in {}", nest_.name, nest_.at(buffer).name));
     }
 
@@ -349,10 +359,14 @@ class Machine {
             if (!slot) fail(format("{} is read and not written", name(buffer, at)));
             return *slot;
         }
-        Cell& cell = (*memory_[std::size_t(buffer)])[at];
+        const Scalar value = written(buffer, at);
+        touch(buffer, (*memory_[std::size_t(buffer)])[at], &Touched::reads);
+        return value;
+    }
+    [[nodiscard]] Scalar written(BufferId buffer, std::size_t at) const {
+        const Cell& cell = (*memory_[std::size_t(buffer)])[at];
         if (cell.is_arriving) fail(format("{} is read before it has arrived", name(buffer, at)));
         if (!cell.value) fail(format("{} is read and not written", name(buffer, at)));
-        touch(buffer, cell, false);
         return *cell.value;
     }
 

@@ -15,10 +15,13 @@ struct Touched {
     std::int64_t writer = -1;
     std::int64_t reader = -1;
     bool has_more_readers = false;
+    bool is_sum = false;  ///< the last write was an atomic addition
 
     /// Whether a read or a write of `who` meets another's write, or a write another's read.
     [[nodiscard]] bool reads(std::int64_t who);
     [[nodiscard]] bool writes(std::int64_t who);
+    /// The same of an atomic addition, which may meet others.
+    [[nodiscard]] bool adds(std::int64_t who);
 };
 
 /// One element that several tasks or threads can reach.
