@@ -54,9 +54,8 @@ constexpr std::array variables = {
                         "error)",
              .fallback = "auto"},
     Variable{.name = "RICCI_CUDA_GATHERS",
-             .meaning = "how a GPU adds what meets in one element because data says so: "
-                        "`deterministic`, or `fast` (atomics; the last bits differ from run to "
-                        "run)",
+             .meaning = "how a GPU adds what meets in one element: `deterministic`, or `fast` "
+                        "(atomics; the last bits differ from run to run)",
              .fallback = "deterministic"},
     Variable{.name = "RICCI_DATA",
              .meaning = "directory with data sets for the examples",

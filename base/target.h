@@ -12,7 +12,8 @@ struct GpuTarget {
     int multiprocessors = 132;
     std::int64_t shared_bytes = 99 << 10;  ///< of a block, at most (227 KiB on sm_90)
     std::int64_t argument_alignment = 16;  ///< bytes, of every argument's first element
-    /// Sums whose points meet by data may use atomics: fast, the order another in each run.
+    /// Sums whose points may meet in one element may use atomics: fast, the order another in each
+    /// run.
     bool has_fast_gathers = false;
 
     bool operator==(const GpuTarget&) const = default;

@@ -20,8 +20,8 @@ namespace ricci::codegen {
 ///     for t, k:  dA[t,k] := 0          for i, k in order:  dA[J[i],k] += dY[i,k]
 ///
 /// on a GPU, where updates that may meet follow each other in one thread, with an inverse index
-/// (codegen/inverse_index.h), or, where the target has fast gathers, by updates that are atomic; so
-/// are updates of the user's there. So the gradient of a gathered
+/// (codegen/inverse_index.h), or, where the target has fast gathers and the type atomic sums, as
+/// the updates above. Updates of the user's take the same ways there. So the gradient of a gathered
 /// read costs what the read costs. Small ones stay as they are. `way`: instead of the cheapest.
 /// Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_keyed_updates(BoundProgram program, const Target& target,

@@ -44,6 +44,9 @@ class Verifier {
                     "threads are a multiple of 32, at most 1024");
         }
         check(nest_.body);
+        for (const BufferId buffer : atomic_)
+            require(!ordinary_.contains(buffer),
+                    "what atomic stores add to is not touched otherwise", nest_.at(buffer).name);
     }
 
   private:
@@ -191,6 +194,7 @@ class Verifier {
             require(is_gpu_ && buffer.space == Space::argument && store.combine == Reducer::sum &&
                         has_atomic_sum(buffer.dtype),
                     "an atomic store adds to an argument", buffer.name);
+        (is_atomic ? atomic_ : ordinary_).insert(store.buffer);
         if (store.combine)
             require(combines(*store.combine), "stores combine by sum, prod, max or min",
                     buffer.name);
@@ -278,6 +282,7 @@ class Verifier {
             },
             [&](const Load& load) {
                 check_place(load.buffer, load.at);
+                ordinary_.insert(load.buffer);
                 require(value->dtype == nest_.at(load.buffer).dtype, "a load has its buffer's type",
                         nest_.at(load.buffer).name);
             },
@@ -314,6 +319,8 @@ class Verifier {
     std::map<std::uint32_t, DType> lets_;
     std::set<std::uint32_t> numbers_;
     std::map<BufferId, std::int64_t> slot_lanes_;
+    std::set<BufferId> atomic_;    ///< what atomic stores add to
+    std::set<BufferId> ordinary_;  ///< what is loaded or stored otherwise
     bool in_vector_ = false;
     bool in_task_ = false;
     bool is_gpu_ = false;

@@ -121,11 +121,11 @@ RC_NEIGHBOURS(16)
 #undef RC_NEIGHBOURS
 
 // p[i] += value, whatever other threads add to it.
-template <class T, class I> RC_INLINE void rc_add_atomic(T* p, I i, T value) {
+template <class T, class I, class V> RC_INLINE void rc_add_atomic(T* p, I i, V value) {
     if constexpr (T(0.5) != 0 || sizeof(T) == 4)
-        atomicAdd(p + i, value);
+        atomicAdd(p + i, T(value));
     else
-        atomicAdd(reinterpret_cast<rc_u64*>(p + i), rc_u64(value));
+        atomicAdd(reinterpret_cast<rc_u64*>(p + i), rc_u64(T(value)));
 }
 
 // N neighbours, 4, 8 or 16 bytes, from global to shared memory, without waiting: to[i + A], ...

@@ -29,6 +29,7 @@ std::int64_t useful_chunks(const Kernel& kernel, std::int64_t blocks, const Targ
 }  // namespace
 
 bool wants_two_levels(const Kernel& kernel, std::int64_t blocks, const Target& target) {
+    // Atomic stores may stay: they are done once for each total.
     return kernel.colliding.empty() && points(kernel.free) > 0 &&
            useful_chunks(kernel, blocks, target) > 1;
 }

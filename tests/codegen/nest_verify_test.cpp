@@ -73,6 +73,32 @@ TEST_CASE("stores have their buffer's type and need a written buffer") {
           "internal: kernel `example` after `test`: a store has its buffer's type: B");
 }
 
+TEST_CASE("atomic stores add to arguments on a GPU, and nothing else touches these") {
+    const auto error = [](DType dtype, std::optional<Reducer> combine, bool is_read) {
+        Nest nest;
+        nest.name = "example";
+        const BufferId h =
+            nest.add(Buffer{.name = "h", .dtype = dtype, .elements = 64, .is_written = true});
+        const VarId block = nest.add(Var{"block"});
+        const VarId thread = nest.add(Var{"thread"});
+        Stmt stmt =
+            make_store(h, {}, is_read ? make_load(nest, h, {}) : make_number(dtype, 1), combine);
+        std::get<Store>(stmt.node).hint = StoreHint::atomic;
+        nest.body = one(make_loop(block, Bind::block, 4,
+                                  one(make_loop(thread, Bind::thread, 32, one(std::move(stmt))))));
+        return error_text([&] { verify(nest, "test"); });
+    };
+    CHECK(error(DType::f32, Reducer::sum, false) == "no error");
+    CHECK(error(DType::f32, Reducer::sum, true) ==
+          "internal: kernel `example` after `test`: what atomic stores add to is not touched "
+          "otherwise: h");
+    const std::string other =
+        "internal: kernel `example` after `test`: an atomic store adds to an argument: h";
+    CHECK(error(DType::f32, Reducer::prod, false) == other);
+    CHECK(error(DType::f32, std::nullopt, false) == other);
+    CHECK(error(DType::f16, Reducer::sum, false) == other);
+}
+
 TEST_CASE("operands have one type") {
     Example example;
     const Value sum =

@@ -152,6 +152,7 @@ RC_ENTRY(total)
           "total, block 0, thread 5 reads element 0 of y, which several threads added to since "
           "the last barrier");
     CHECK(run("if (RC_THREAD == 5) y[0] = 0;", 1) != "");
+    CHECK(run("RC_BARRIER(); if (RC_THREAD == 7) y[0] = 0; rc_add_atomic(y, 0, 1.0f);", 1) != "");
     CHECK(run("RC_BARRIER(); if (RC_BLOCK == 1 && RC_THREAD == 0) y[1] = y[0];", 2) ==
           "total, block 1, thread 0 reads element 0 of y, which block 0 wrote");
 }

@@ -56,7 +56,8 @@ Meeting add(Cell& cell, const Moment& moment) noexcept {
     }
     if (const Meeting meeting = meets_reader(cell, moment); meeting != Meeting::none)
         return meeting;
-    cell.is_sum = true;
+    // Its own plain store before is still one that others may not add to.
+    cell.is_sum = is_sum || cell.written < moment.now;
     // Another block's addition stays the one that readers of this block meet.
     if (is_sum && cell.written < moment.block) return Meeting::none;
     const bool is_another = cell.writer != moment.thread || cell.is_sum_of_threads;

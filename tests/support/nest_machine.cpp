@@ -38,8 +38,9 @@ bool Touched::adds(std::int64_t who) {
     const bool meets_another = writer >= 0 && writer != who;
     const bool meets =
         (meets_another && !is_sum) || (reader >= 0 && reader != who) || has_more_readers;
+    // Its own plain store is still one that others may not add to.
+    is_sum |= writer != who;
     writer = meets_another ? several : who;
-    is_sum = true;
     return meets;
 }
 
