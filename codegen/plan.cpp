@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/contraction_order.h"
 #include "codegen/few_points.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/atomic_sums.h"
@@ -40,8 +41,10 @@ constexpr double least_points_of_classes = 1 << 18;
 
 /// The program as equations that cost what they compute.
 BoundProgram rewritten(const BoundProgram& program, const Target& target) {
-    BoundProgram result = with_keyed_updates(program, target);
-    // Libraries and people know strided gradients as they are written.
+    // People read what they wrote.
+    BoundProgram result = target.is_plain ? program : with_contraction_order(program);
+    result = with_keyed_updates(std::move(result), target);
+    // Libraries know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
     result = with_few_points(std::move(result));
     result = with_residue_classes(std::move(result), least_points_of_classes);

@@ -1,0 +1,262 @@
+// codegen/contraction_order.cpp – sums of products of several factors, two factors at a time
+#include "codegen/contraction_order.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "codegen/equation_maker.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// All orders of so many factors are compared: 3^8 splits.
+constexpr std::size_t most_factors = 8;
+/// An element of an array in between is written and read: as many operations as that takes.
+constexpr double element_cost = 4;
+/// More are not made, however many operations that would save: 1 GiB of f32.
+constexpr double most_elements = 1 << 28;
+/// Fewer operations by that factor are worth another order of rounding and more kernels.
+constexpr double least_gain = 2;
+
+using Set = std::uint32_t;  ///< of factors, or of indices: a bit each
+
+/// The factors of a product, and scalars that divide it.
+struct Product {
+    std::vector<Expr> factors;
+    std::vector<Expr> divisors;  ///< without an index
+    bool is_negative = false;
+};
+
+void add_factors(Product& product, Expr e, bool is_floating_type) {
+    const auto* apply = std::get_if<Apply>(&e->term);
+    const bool divides = apply != nullptr && apply->op == Op::div && is_floating_type &&
+                         free_indices(apply->args[1]).empty();
+    if (apply != nullptr && apply->op == Op::mul) {
+        for (const Expr arg : apply->args) add_factors(product, arg, is_floating_type);
+    } else if (apply != nullptr && apply->op == Op::neg) {
+        product.is_negative = !product.is_negative;
+        add_factors(product, apply->args[0], is_floating_type);
+    } else if (divides) {
+        add_factors(product, apply->args[0], is_floating_type);
+        product.divisors.push_back(apply->args[1]);
+    } else {
+        product.factors.push_back(e);
+    }
+}
+
+class Order {
+  public:
+    Order(EquationMaker& make, const BoundEquation& equation, std::vector<BoundEquation>& result)
+        : make_(make), program_(make.program()), equation_(equation), result_(result) {}
+
+    /// Adds the equations in a better order; false, and nothing done, where there is none.
+    bool run(double least_points) {
+        if (!find_factors()) return false;
+        const Set all = (Set{1} << leaves_.size()) - 1;
+        const double as_written = points(indices_of(all)) * double(leaves_.size() - 1);
+        if (as_written < least_points) return false;
+        find_order(all);
+        if (!(best_[all].cost * least_gain <= as_written)) return false;
+        finish(all);
+        return true;
+    }
+
+  private:
+    /// Factors that have the same indices.
+    struct Leaf {
+        Expr value;
+        Set indices = 0;
+    };
+    /// How the product of some factors is computed best.
+    struct Best {
+        double cost = std::numeric_limits<double>::infinity();
+        Set left = 0;  ///< the factors of one side; of a single factor itself
+    };
+
+    bool find_factors() {
+        const Reduction& reduction = *equation_.reduction;
+        domain_ = equation_.indices;
+        domain_.insert(domain_.end(), reduction.indices.begin(), reduction.indices.end());
+        if (domain_.size() > 32) return false;
+        add_factors(product_, equation_.value, !is_integer(reduction.accumulator));
+        for (const Expr factor : product_.factors) {
+            Set indices = 0;
+            for (const IndexId id : free_indices(factor)) {
+                const Set bit = bit_of(id);
+                if ((order_of_appearance_ & bit) == 0) appearance_.push_back(id);
+                order_of_appearance_ |= bit;
+                indices |= bit;
+            }
+            const auto same = std::ranges::find(leaves_, indices, &Leaf::indices);
+            if (same != leaves_.end())
+                same->value = make_.context().mul(same->value, factor);
+            else
+                leaves_.push_back({factor, indices});
+        }
+        for (const IndexId id : equation_.indices) free_ |= bit_of(id);
+        // An index that no factor has would be lost.
+        const bool has_all = std::ranges::all_of(reduction.indices, [&](IndexId id) {
+            return (order_of_appearance_ & bit_of(id)) != 0;
+        });
+        return has_all && leaves_.size() >= 2 && leaves_.size() <= most_factors;
+    }
+
+    [[nodiscard]] Set bit_of(IndexId id) const {
+        return Set{1} << (std::ranges::find(domain_, id) - domain_.begin());
+    }
+    [[nodiscard]] double points(Set indices) const {
+        double product = 1;
+        for (std::size_t n = 0; n < domain_.size(); ++n)
+            if ((indices >> n & 1) != 0) product *= double(program_.at(domain_[n]).extent());
+        return product;
+    }
+    /// All that some of the factors have.
+    [[nodiscard]] Set indices_of(Set factors) const {
+        Set found = 0;
+        for (std::size_t f = 0; f < leaves_.size(); ++f)
+            if ((factors >> f & 1) != 0) found |= leaves_[f].indices;
+        return found;
+    }
+    /// Those that their product keeps: free, or of other factors too.
+    [[nodiscard]] Set kept(Set factors) const {
+        const Set others = ((Set{1} << leaves_.size()) - 1) & ~factors;
+        return indices_of(factors) & (free_ | indices_of(others));
+    }
+
+    [[nodiscard]] double cost_of_array(Set indices) const {
+        const double elements = points(indices);
+        return elements <= most_elements ? element_cost * elements
+                                         : std::numeric_limits<double>::infinity();
+    }
+
+    void find_order(Set all) {
+        best_.assign(std::size_t(all) + 1, {});
+        for (Set set = 1; set <= all; ++set) {
+            Best& best = best_[set];
+            if (std::has_single_bit(set)) {
+                const Set indices = indices_of(set);
+                const bool is_summed = kept(set) != indices;
+                best = {.cost = is_summed ? points(indices) + cost_of_array(kept(set)) : 0,
+                        .left = set};
+                continue;
+            }
+            const double own = set == all ? 0 : cost_of_array(kept(set));
+            // Each split once: the left side has the lowest factor.
+            const Set lowest = set & -set;
+            for (Set left = (set - 1) & set; left != 0; left = (left - 1) & set) {
+                if ((left & lowest) == 0) continue;
+                const Set right = set & ~left;
+                const double cost =
+                    best_[left].cost + best_[right].cost + own + points(kept(left) | kept(right));
+                if (cost < best.cost) best = {.cost = cost, .left = left};
+            }
+        }
+    }
+
+    /// Those of the domain in the order in which the factors name them, so that arrays in between
+    /// lie as their operands do.
+    [[nodiscard]] std::vector<IndexId> ids_of(Set indices) const {
+        std::vector<IndexId> ids = appearance_;
+        std::erase_if(ids, [&](IndexId id) { return (indices & bit_of(id)) == 0; });
+        return ids;
+    }
+
+    [[nodiscard]] Reduction reduction_over(Set indices) const {
+        Reduction reduction = *equation_.reduction;
+        std::erase_if(reduction.indices, [&](IndexId id) { return (indices & bit_of(id)) == 0; });
+        return reduction;
+    }
+
+    /// The product of some factors at the indices that it keeps; arrays in between are made.
+    Expr product(Set set) {
+        if (std::has_single_bit(set)) {
+            const Leaf& leaf = leaves_[std::size_t(std::countr_zero(set))];
+            return kept(set) == leaf.indices ? leaf.value : part(set, leaf.value, leaf.indices);
+        }
+        const Set left = best_[set].left;
+        const Set right = set & ~left;
+        const Expr a = product(left);
+        const Expr b = product(right);
+        return part(set, make_.context().mul(a, b), kept(left) | kept(right));
+    }
+
+    /// An array of the sums of the value, which has those indices.
+    Expr part(Set set, Expr value, Set indices) {
+        const DType type = equation_.reduction->accumulator;
+        const std::vector<IndexId> ids = ids_of(kept(set));
+        Shape shape;
+        for (const IndexId id : ids) shape.push_back(program_.at(id).extent());
+        const TensorId array =
+            make_.array(program_.at(equation_.target).name + "_part", type, std::move(shape));
+        const std::vector<Expr> at = make_.offsets(ids);
+        BoundEquation equation;
+        equation.target = array;
+        equation.at = at;
+        equation.indices = ids;
+        equation.value = value;
+        if (const Set summed = indices & ~kept(set); summed != 0)
+            equation.reduction = reduction_over(summed);
+        result_.push_back(std::move(equation));
+        return make_.context().access(array, at, type);
+    }
+
+    void finish(Set all) {
+        Context& context = make_.context();
+        const Set left = best_[all].left;
+        const Set right = all & ~left;
+        const Expr a = product(left);
+        const Expr b = product(right);
+        const DType type = equation_.reduction->accumulator;
+        Expr value = context.mul(a, b);
+        if (product_.is_negative) value = context.neg(value);
+        for (const Expr divisor : product_.divisors)
+            value = context.apply(Op::div, {value, divisor}, type);
+        BoundEquation equation = equation_;
+        const Set summed = (kept(left) | kept(right)) & ~free_;
+        if (summed != 0) {
+            equation.reduction = reduction_over(summed);
+            equation.value = value;
+        } else {
+            const DType target = program_.at(equation_.target).dtype;
+            equation.reduction.reset();
+            equation.value = target == type ? value : context.cast(value, target, true);
+        }
+        result_.push_back(std::move(equation));
+    }
+
+    EquationMaker& make_;
+    BoundProgram& program_;
+    BoundEquation equation_;
+    std::vector<BoundEquation>& result_;
+    Product product_;
+    std::vector<IndexId> domain_;      ///< free, then reduced: the bits of a Set
+    std::vector<IndexId> appearance_;  ///< the same in the order of the factors
+    Set order_of_appearance_ = 0;      ///< those found so far
+    Set free_ = 0;
+    std::vector<Leaf> leaves_;
+    std::vector<Best> best_;  ///< by set of factors
+};
+
+bool is_sum_of_product(const BoundEquation& equation) {
+    return equation.reduction && equation.reduction->reducer == Reducer::sum &&
+           !equation.reduction->condition && !is_complex(equation.reduction->accumulator);
+}
+
+}  // namespace
+
+BoundProgram with_contraction_order(BoundProgram program, double least_points) {
+    EquationMaker make(program);
+    std::vector<BoundEquation> result;
+    for (const BoundEquation& equation : program.equations)
+        if (!is_sum_of_product(equation) || !Order(make, equation, result).run(least_points))
+            result.push_back(equation);
+    program.equations = std::move(result);
+    return program;
+}
+
+}  // namespace ricci::codegen

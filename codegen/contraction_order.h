@@ -1,0 +1,29 @@
+// codegen/contraction_order.h – sums of products of several factors, two factors at a time
+#pragma once
+
+#include "dsl/bound.h"
+
+namespace ricci::codegen {
+
+/// Reductions of fewer points are computed as they are written: arrays in between, a kernel each,
+/// would cost more than they save.
+constexpr double least_points_of_order = 1 << 14;
+
+/// The program with sums of products such as
+///
+///     for i, l:  D[i,l] := sum[j,k](A[i,j]*B[j,k]*C[k,l])
+///
+/// computed in the order of the fewest operations, where that is less than half of them:
+///
+///     for j, l:  D_part[j,l] := sum[k](B[j,k]*C[k,l])
+///     for i, l:  D[i,l] := sum[j](A[i,j]*D_part[j,l])
+///
+/// A factor that alone has an index is summed over it first. Of up to eight factors with different
+/// indices all orders are compared; sums with conditions stay. The parts have the type that is
+/// accumulated in. Source: the matrix chain problem for tensors, by subsets (Pfeifer, Haegeman,
+/// Verstraete 2014, "Faster identification of optimal contraction sequences"). Makes new terms in
+/// the program's context.
+[[nodiscard]] BoundProgram with_contraction_order(BoundProgram program,
+                                                  double least_points = least_points_of_order);
+
+}  // namespace ricci::codegen

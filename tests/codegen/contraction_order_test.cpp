@@ -1,0 +1,143 @@
+// tests/codegen/contraction_order_test.cpp – sums of products of several factors, two at a time
+#include "codegen/contraction_order.h"
+
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "dsl/canonical.h"
+#include "runtime/reference.h"
+#include "tests/support/compare.h"
+
+namespace ricci::tests {
+namespace {
+
+using Given = std::vector<std::pair<std::string, Shape>>;
+
+Signature signature_of(const Given& given, DType dtype = DType::f32) {
+    Signature signature;
+    for (const auto& [name, shape] : given)
+        signature[name] = {.dtype = dtype, .shape = shape, .strides = {}, .value = {}};
+    return signature;
+}
+
+/// The equations of a program in a better order.
+std::string ordered(const std::string& text, const Given& given, DType dtype = DType::f32,
+                    double least_points = 0) {
+    const std::string all = str(codegen::with_contraction_order(
+        ricci::bind(canonicalise(parse_program(text)), signature_of(given, dtype)), least_points));
+    const std::size_t begin = all.find("\nfor ") + 1;
+    return all.substr(begin, all.find("outputs ") - begin);
+}
+
+TEST_CASE("a chain of matrices is multiplied from the thin end") {
+    CHECK(ordered("D[i,l] := A[i,j]*B[j,k]*C[k,l]",
+                  {{"A", {40, 40}}, {"B", {40, 40}}, {"C", {40, 2}}}) ==
+          "for j.2 in 0:40, l.1 in 0:2:\n"
+          "  D_part.4[j.2,l.1] := f32 sum[k.3 in 0:40](B.1[j.2,k.3]*C.2[k.3,l.1])\n"
+          "for i.0 in 0:40, l.1 in 0:2:\n"
+          "  D.3[i.0,l.1] := f32 sum[j.2 in 0:40](A.0[i.0,j.2]*D_part.4[j.2,l.1])\n");
+    CHECK(ordered("D[i,l] := A[i,j]*B[j,k]*C[k,l]",
+                  {{"A", {2, 40}}, {"B", {40, 40}}, {"C", {40, 40}}}) ==
+          "for i.0 in 0:2, k.3 in 0:40:\n"
+          "  D_part.4[i.0,k.3] := f32 sum[j.2 in 0:40](A.0[i.0,j.2]*B.1[j.2,k.3])\n"
+          "for i.0 in 0:2, l.1 in 0:40:\n"
+          "  D.3[i.0,l.1] := f32 sum[k.3 in 0:40](D_part.4[i.0,k.3]*C.2[k.3,l.1])\n");
+}
+
+TEST_CASE("a factor that alone has an index is summed over it first") {
+    CHECK(ordered("y[i] := A[i,j]*B[i,k]", {{"A", {40, 40}}, {"B", {40, 40}}}) ==
+          "for i.0 in 0:40:\n"
+          "  y_part.3[i.0] := f32 sum[j.1 in 0:40](A.0[i.0,j.1])\n"
+          "for i.0 in 0:40:\n"
+          "  y_part.4[i.0] := f32 sum[k.2 in 0:40](B.1[i.0,k.2])\n"
+          "for i.0 in 0:40:\n"
+          "  y.2[i.0] := y_part.3[i.0]*y_part.4[i.0]\n");
+}
+
+TEST_CASE("signs and divisors stay with the result") {
+    CHECK(ordered("D[i,l] := -A[i,j]*B[j,k]/8*C[k,l]",
+                  {{"A", {40, 40}}, {"B", {40, 40}}, {"C", {40, 2}}}) ==
+          "for j.2 in 0:40, l.1 in 0:2:\n"
+          "  D_part.4[j.2,l.1] := f32 sum[k.3 in 0:40](B.1[j.2,k.3]*C.2[k.3,l.1])\n"
+          "for i.0 in 0:40, l.1 in 0:2:\n"
+          "  D.3[i.0,l.1] := f32 sum[j.2 in 0:40](-(A.0[i.0,j.2]*D_part.4[j.2,l.1])/8.0)\n");
+}
+
+TEST_CASE("a sum without an index left is a product") {
+    CHECK(ordered("C[i,j] := A[i,k]*B[j,l]", {{"A", {40, 40}}, {"B", {40, 40}}}, DType::f16) ==
+          "for i.0 in 0:40:\n"
+          "  C_part.3[i.0] := f32 sum[k.2 in 0:40](f32(A.0[i.0,k.2]))\n"
+          "for j.1 in 0:40:\n"
+          "  C_part.4[j.1] := f32 sum[l.3 in 0:40](f32(B.1[j.1,l.3]))\n"
+          "for i.0 in 0:40, j.1 in 0:40:\n"
+          "  C.2[i.0,j.1] := f16(C_part.3[i.0]*C_part.4[j.1])\n");
+}
+
+TEST_CASE("products that gain little, and conditions, stay as they are written") {
+    const Given square{{"A", {40, 40}}, {"B", {40, 40}}, {"C", {40, 40}}};
+    CHECK(ordered("D[i,l] := A[i,j]*g[j]*C[j,l]", {{"A", {40, 40}}, {"g", {40}}, {"C", {40, 40}}})
+              .find("part") == std::string::npos);
+    CHECK(ordered("D[i,l] := A[i,j]*A[i,j]*C[j,l]", {{"A", {40, 40}}, {"C", {40, 40}}})
+              .find("part") == std::string::npos);
+    CHECK(ordered("D[i,l] := sum[j,k | j <= k](A[i,j]*B[j,k]*C[k,l])", square).find("part") ==
+          std::string::npos);
+    CHECK(ordered("D[i,l] := max[j,k](A[i,j]*B[j,k]*C[k,l])", square).find("part") ==
+          std::string::npos);
+    CHECK(ordered("D[i,l] := A[i,j]*B[j,k]*C[k,l]", square, DType::f32, 1e9).find("part") ==
+          std::string::npos);
+}
+
+TEST_CASE("products of random factors agree with the reference in any order") {
+    std::mt19937 random(5);
+    const auto below = [&](std::size_t n) { return std::size_t(random() % n); };
+    std::size_t ordered_programs = 0;
+    for (int trial = 0; trial < 400; ++trial) {
+        const std::string indices = "abcdef";
+        const bool is_small = trial % 20 == 0;  // sizes with 0
+        const DType dtype = trial % 3 == 0 ? DType::i32 : trial % 3 == 1 ? DType::f32 : DType::f64;
+        std::vector<std::int64_t> extents;
+        for (std::size_t i = 0; i < indices.size(); ++i)
+            extents.push_back(std::int64_t(below(is_small ? 3 : 5)) + (is_small ? 0 : 1));
+        Given given;
+        std::string product;
+        std::string used;
+        const std::size_t factors = 2 + below(4);
+        for (std::size_t f = 0; f < factors; ++f) {
+            std::string names = indices;
+            std::shuffle(names.begin(), names.end(), random);
+            names.resize(below(4));
+            std::string subscripts;
+            Shape shape;
+            for (const char i : names) {
+                subscripts += format("{}{}", subscripts.empty() ? "" : ",", i);
+                shape.push_back(extents[indices.find(i)]);
+                if (used.find(i) == std::string::npos) used += i;
+            }
+            const std::string name(1, char('A' + f));
+            given.emplace_back(name, shape);
+            product += format("{}{}{}", product.empty() ? "" : "*", name,
+                              names.empty() ? "" : format("[{}]", subscripts));
+        }
+        std::string free;
+        for (const char i : used)
+            if (below(2) == 0) free += format("{}{}", free.empty() ? "" : ",", i);
+        const std::string text = format("Y{} {} {}{}", free.empty() ? "" : format("[{}]", free),
+                                        ":=", below(3) == 0 ? "-" : "", product);
+        CAPTURE(text);
+        const Signature signature = signature_of(given, dtype);
+        const BoundProgram program = ricci::bind(canonicalise(parse_program(text)), signature);
+        const BoundProgram better = codegen::with_contraction_order(program, 0);
+        ordered_programs += better.equations.size() > program.equations.size() ? 1 : 0;
+        const std::vector<Array> arguments = random_arguments(program, signature, 3);
+        const auto expected = runtime::evaluate_with_bounds(program, arguments);
+        const std::vector<Array> found = runtime::evaluate(better, arguments);
+        const Comparison comparison = compare(found.at(0), expected.at(0));
+        CHECK(comparison.failure == "");
+    }
+    CHECK(ordered_programs > 20);
+}
+
+}  // namespace
+}  // namespace ricci::tests
