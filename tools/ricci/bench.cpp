@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
 #include "codegen/plan.h"
+#include "codegen/contraction_order.h"
 #include "codegen/residue_classes.h"
 #include "dsl/canonical.h"
 #include "dsl/split_complex.h"
@@ -118,7 +119,8 @@ class Row {
         const BoundProgram bound =
             ricci::bind(canonicalise(function.program()), signature, outputs);
         // Of a strided gradient only the points that count: those of the residue classes.
-        work_ = work_of(codegen::with_residue_classes(in_real_numbers(bound), 0));
+        work_ = work_of(codegen::with_residue_classes(
+            codegen::with_contraction_order(in_real_numbers(bound)), 0));
         dtype_ = bound.at(bound.outputs.front()).dtype;
         const Device device = function.device();
         times_ = measure([&] { (void)function.call(arguments, outputs); },

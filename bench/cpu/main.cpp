@@ -1,0 +1,35 @@
+// bench/cpu/main.cpp – bench_cpu: the table of goals on a CPU, ours beside peers and limits
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bench/cpu/peers.h"
+#include "bench/harness.h"
+#include "bench/limits.h"
+
+int main(int argc, char** argv) try {
+    CLI::App app("The table of goals: each workload checked, then timed in turn with its peers");
+    bench::Options options;
+    app.add_option("--threads", options.threads, "threads of ours and of the peers");
+    app.add_option("--rounds", options.rounds, "rounds of which medians are taken");
+    app.add_option("--json", options.json, "a file to which a row is added for each workload");
+    app.add_option("TEXT", options.chosen, "workloads whose row and name hold one of these");
+    CLI11_PARSE(app, argc, argv);
+    ricci::set_num_threads(options.threads);
+    bench::print_header(options.threads);
+    bench::open_peers(options.threads);
+    std::printf("limits: %.1f GFLOP/s multiply-add, %.1f distance\n",
+                bench::fma_limit(options.threads, 0.2) * 1e-9,
+                bench::distance_limit(options.threads, 0.2) * 1e-9);
+    bench::Suite suite(options);
+    bench::add_products(suite);
+    bench::add_layers(suite);
+    bench::add_convolutions(suite);
+    bench::add_contractions(suite);
+    bench::add_rows(suite);
+    bench::add_streams(suite);
+    bench::add_attention(suite);
+    return suite.finish() ? 0 : 1;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_cpu: %s\n", error.what());
+    return 1;
+}

@@ -1,0 +1,101 @@
+// bench/cpu/memory_limits.cpp – what memory can do, measured by loops that do nothing else
+#include "bench/cpu/memory_limits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <immintrin.h>
+
+namespace bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+typedef float Lanes __attribute__((vector_size(64)));
+
+struct Free {
+    void operator()(void* p) const { std::free(p); }
+};
+using Block = std::unique_ptr<char, Free>;
+
+/// Memory of at least that many bytes, written once and kept.
+char* block(std::size_t bytes, std::size_t which) {
+    struct Kept {
+        Block memory;
+        std::size_t bytes = 0;
+    };
+    static Kept kept[3];
+    Kept& found = kept[which];
+    if (found.bytes < bytes) {
+        found.memory.reset(static_cast<char*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
+        std::memset(found.memory.get(), 1, bytes);
+        found.bytes = bytes;
+    }
+    return found.memory.get();
+}
+
+void copy_plain(char* to, const char* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void copy_streaming(char* to, const char* from, std::size_t bytes) {
+    for (std::size_t n = 0; n + 16 <= bytes; n += 16)
+        _mm_stream_si128(reinterpret_cast<__m128i*>(to + n),
+                         _mm_load_si128(reinterpret_cast<const __m128i*>(from + n)));
+    _mm_sfence();
+}
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) float read_all(
+    const char* from, std::size_t bytes) {
+    Lanes s[4] = {};
+    const auto* lanes = reinterpret_cast<const Lanes*>(from);
+    for (std::size_t n = 0; n + 4 <= bytes / sizeof(Lanes); n += 4)
+        for (int c = 0; c < 4; ++c) s[c] += lanes[n + static_cast<std::size_t>(c)];
+    const Lanes sum = s[0] + s[1] + s[2] + s[3];
+    return sum[0];
+}
+
+/// Seconds of `work` on parts of `bytes` by all threads at once; the median of some turns.
+template <class Work>
+double seconds_of(std::size_t bytes, int threads, const Work& work) {
+    const std::size_t part = bytes / static_cast<std::size_t>(threads) / 256 * 256;
+    std::vector<double> turns;
+    double spent = 0;
+    while (turns.size() < 200 && (turns.size() < 3 || spent < 0.02)) {
+        const auto start = Clock::now();
+        std::vector<std::thread> others;
+        for (int t = 1; t < threads; ++t)
+            others.emplace_back([&, t] { work(static_cast<std::size_t>(t) * part, part); });
+        work(0, part);
+        for (std::thread& other : others) other.join();
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        turns.push_back(seconds);
+        spent += seconds;
+    }
+    std::sort(turns.begin(), turns.end());
+    return turns[turns.size() / 2];
+}
+
+}  // namespace
+
+double copy_seconds(double bytes, int threads) {
+    const auto half = static_cast<std::size_t>(bytes / 2);
+    char* to = block(half, 0);
+    const char* from = block(half, 1);
+    const double plain = seconds_of(
+        half, threads, [&](std::size_t at, std::size_t n) { copy_plain(to + at, from + at, n); });
+    const double streaming = seconds_of(half, threads, [&](std::size_t at, std::size_t n) {
+        copy_streaming(to + at, from + at, n);
+    });
+    return std::min(plain, streaming);
+}
+
+double read_seconds(double bytes, int threads) {
+    const auto all = static_cast<std::size_t>(bytes);
+    const char* from = block(all, 2);
+    volatile float keep = 0;
+    return seconds_of(all, threads,
+                      [&](std::size_t at, std::size_t n) { keep = read_all(from + at, n); });
+}
+
+}  // namespace bench

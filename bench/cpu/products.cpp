@@ -1,0 +1,90 @@
+// bench/cpu/products.cpp – matrix products of every shape, against oneDNN, OpenBLAS and Eigen
+#include "base/text.h"
+
+#include "bench/cpu/peers.h"
+
+namespace bench {
+namespace {
+
+using namespace ricci;
+
+Limit multiply_adds(std::int64_t points) { return {Limit::Kind::fma, 2.0 * double(points)}; }
+
+struct Sizes {
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+};
+
+/// C[m,n] = A B with operands as they are or transposed: `NN`, `NT`, `TN`, `TT`.
+void add_product(Suite& suite, const std::string& row, Sizes sizes, const std::string& form,
+                 double goal, DType dtype = DType::f32) {
+    const bool is_a = form[0] == 'T';
+    const bool is_b = form[1] == 'T';
+    const std::string type = dtype == DType::f64 ? " f64" : "";
+    suite.add(row, format("{}x{}x{} {}{}", sizes.m, sizes.k, sizes.n, form, type),
+              [=](std::int64_t shrink) {
+                  const auto m = std::max(sizes.m / shrink, std::int64_t{3});
+                  const auto n = std::max(sizes.n / shrink, std::int64_t{3});
+                  const auto k = sizes.k / shrink;
+                  Workload w{.program = format("C[m,n] := {}*{}", is_a ? "A[k,m]" : "A[m,k]",
+                                               is_b ? "B[n,k]" : "B[k,n]"),
+                             .arguments = {randn("A", is_a ? Shape{k, m} : Shape{m, k}, dtype),
+                                           randn("B", is_b ? Shape{n, k} : Shape{k, n}, dtype)}};
+                  w.goal = {Goal::Kind::ratio, goal};
+                  // The limit is of f32 lanes: twice as many as of f64.
+                  w.limit = multiply_adds(m * n * k * (dtype == DType::f64 ? 2 : 1));
+                  if (shrink > 1) return w;
+                  w.peers = product_peers({w.arguments[0].second, is_a},
+                                          {w.arguments[1].second, is_b}, {m, n});
+                  return w;
+              });
+}
+
+void add_batched(Suite& suite) {
+    suite.add("skinny", "batched 32 x 64^3", [](std::int64_t shrink) {
+        const std::int64_t n = 64 / shrink;
+        Workload w{.program = "C[b,i,j] := A[b,i,k]*B[b,k,j]",
+                   .arguments = {randn("A", {32, n, n}), randn("B", {32, n, n})}};
+        w.limit = multiply_adds(32 * n * n * n);
+        if (shrink == 1)
+            w.peers = product_peers({w.arguments[0].second, false}, {w.arguments[1].second, false},
+                                    {32, n, n});
+        return w;
+    });
+}
+
+void add_vector(Suite& suite, bool is_transposed) {
+    suite.add(
+        "skinny", is_transposed ? "vector 4096^2 T" : "vector 4096^2 N", [=](std::int64_t shrink) {
+            const std::int64_t n = 4096 / shrink;
+            Workload w{.program = is_transposed ? "y[i] := A[k,i]*x[k]" : "y[i] := A[i,k]*x[k]",
+                       .arguments = {randn("A", {n, n}), randn("x", {n})}};
+            w.limit = {Limit::Kind::read, 4.0 * double(n * n)};
+            if (shrink == 1)
+                w.peers = vector_product_peers({w.arguments[0].second, is_transposed},
+                                               w.arguments[1].second);
+            return w;
+        });
+}
+
+}  // namespace
+
+void add_products(Suite& suite) {
+    for (const std::int64_t n : {256, 512, 1024, 2048})
+        add_product(suite, "products", {n, n, n}, "NN", 0.97);
+    for (const char* form : {"NN", "NT", "TN", "TT"})
+        add_product(suite, "products", {1024, 1024, 784}, form, 0.97);
+    add_product(suite, "products", {1024, 784, 1024}, "NN", 0.97);
+    add_product(suite, "products", {1024, 784, 1024}, "TN", 0.97);
+    add_product(suite, "products", {1024, 1024, 1024}, "NN", 0.97, DType::f64);
+    for (const char* form : {"NN", "NT"}) add_product(suite, "skinny", {64, 10, 784}, form, 1);
+    add_product(suite, "skinny", {16, 1024, 1024}, "NN", 1);
+    add_product(suite, "skinny", {1024, 16, 1024}, "NN", 1);
+    add_product(suite, "skinny", {1024, 8, 1024}, "TN", 1);
+    add_batched(suite);
+    add_vector(suite, false);
+    add_vector(suite, true);
+}
+
+}  // namespace bench

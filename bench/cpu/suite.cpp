@@ -1,0 +1,213 @@
+// bench/cpu/suite.cpp – workloads with goals: ours and each peer interleaved, a table, JSON rows
+#include "bench/cpu/suite.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "runtime/executor.h"
+
+#include "bench/cpu/memory_limits.h"
+#include "bench/limits.h"
+
+namespace bench {
+namespace {
+
+using namespace ricci;
+using Clock = std::chrono::steady_clock;
+
+double seconds_of(const std::function<void()>& run, int count) {
+    const auto start = Clock::now();
+    for (int n = 0; n < count; ++n) run();
+    return std::chrono::duration<double>(Clock::now() - start).count() / count;
+}
+
+double median(std::vector<double> list) {
+    std::sort(list.begin(), list.end());
+    return list[list.size() / 2];
+}
+
+/// The root mean square of the differences relative to that of `b`: one rounding may send an
+/// element over the kink of an activation.
+double difference(const Array& a, const Array& b) {
+    const Array in_doubles_a = a.to(DType::f64);
+    const Array in_doubles_b = b.to(DType::f64);
+    const auto x = in_doubles_a.span<const double>();
+    const auto y = in_doubles_b.span<const double>();
+    if (x.size() != y.size()) return INFINITY;
+    double differences = 0;
+    double squares = 0;
+    for (std::size_t n = 0; n < x.size(); ++n) {
+        differences += (x[n] - y[n]) * (x[n] - y[n]);
+        squares += y[n] * y[n];
+    }
+    return std::sqrt(differences / (squares > 0 ? squares : 1));
+}
+
+/// What is timed of a workload, on a device.
+class Ours {
+  public:
+    Ours(const Workload& workload, Device device) : arguments_(workload.arguments) {
+        const Function forward = compile(workload.program, "bench", device);
+        if (workload.wrt.empty()) {
+            function_ = forward;
+            return;
+        }
+        if (workload.wrt.size() == 1) {
+            function_ = forward.grad(workload.wrt[0]);
+            return;
+        }
+        function_ = forward.grads(workload.wrt);
+        for (const std::string& name : workload.wrt) outputs_.push_back("d" + name);
+    }
+    void run() {
+        if (outputs_.empty())
+            results_ = {function_(arguments_)};
+        else
+            results_ = function_.call(arguments_, outputs_);
+    }
+    [[nodiscard]] const std::vector<Array>& results() const { return results_; }
+
+  private:
+    Arguments arguments_;
+    Function function_;
+    std::vector<std::string> outputs_;
+    std::vector<Array> results_;
+};
+
+/// Seconds at the machine's limit, now.
+double seconds_at(const Limit& limit, int threads) {
+    switch (limit.kind) {
+        case Limit::Kind::none:     break;
+        case Limit::Kind::fma:      return limit.amount / fma_limit(threads, 0.02);
+        case Limit::Kind::distance: return limit.amount / distance_limit(threads, 0.02);
+        case Limit::Kind::copy:     return copy_seconds(limit.amount, threads);
+        case Limit::Kind::read:     return read_seconds(limit.amount, threads);
+    }
+    return 0;
+}
+
+/// A small one, on the CPU and by the reference evaluator.
+std::string wrong_by_reference(const Maker& make) {
+    Workload small = make(8);
+    Ours compiled(small, Device::cpu);
+    Ours reference(small, Device::reference);
+    compiled.run();
+    reference.run();
+    for (std::size_t i = 0; i < compiled.results().size(); ++i) {
+        const double d = difference(compiled.results()[i], reference.results()[i]);
+        if (!(d < small.tolerance)) return format("differs from the reference by {:.2g}", d);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::pair<std::string, Array> randn(const std::string& name, Shape shape, DType dtype) {
+    std::uint64_t seed = 1;
+    for (const char c : name) seed = seed * 31 + static_cast<unsigned char>(c);
+    return {name, Array::randn(dtype, std::move(shape), seed)};
+}
+
+Suite::Suite(Options options) : options_(std::move(options)) {
+    std::printf("%-12s %-34s %9s %9s %-14s %6s %6s %6s\n", "row", "workload", "ours ms", "peer ms",
+                "best peer", "ratio", "limit", "goal");
+}
+
+void Suite::add(const std::string& row, const std::string& name, const Maker& make) {
+    const std::string whole = row + " " + name;
+    const auto is_chosen = [&](const std::string& part) {
+        return whole.find(part) != std::string::npos;
+    };
+    if (!options_.chosen.empty() &&
+        std::none_of(options_.chosen.begin(), options_.chosen.end(), is_chosen))
+        return;
+    forget_arrays();
+    std::string wrong = wrong_by_reference(make);
+    const Workload workload = make(1);
+    Ours ours(workload, Device::cpu);
+    ours.run();
+    for (const Peer& peer : workload.peers) {
+        peer.run();
+        if (peer.result.size() == 0 || !wrong.empty()) continue;
+        const double d = difference(ours.results()[0], peer.result);
+        if (!(d < workload.tolerance)) wrong = format("differs from {} by {:.2g}", peer.name, d);
+    }
+
+    std::vector<std::function<void()>> candidates = {[&] { ours.run(); }};
+    for (const Peer& peer : workload.peers) candidates.push_back(peer.run);
+    std::vector<int> counts;
+    for (const auto& candidate : candidates) {
+        const double once = seconds_of(candidate, 1);
+        counts.push_back(std::max(1, int(options_.sample_seconds / std::max(once, 1e-9))));
+    }
+    std::vector<std::vector<double>> times(candidates.size());
+    std::vector<double> limits;
+    for (int round = 0; round < options_.rounds; ++round) {
+        for (std::size_t c = 0; c < candidates.size(); ++c)
+            times[c].push_back(seconds_of(candidates[c], counts[c]));
+        limits.push_back(seconds_at(workload.limit, options_.threads));
+    }
+    // Ratios of one round, so that a change of clock between rounds meets both.
+    const auto ratio_to = [&](const std::vector<double>& other) {
+        std::vector<double> ratios;
+        for (std::size_t r = 0; r < other.size(); ++r) ratios.push_back(other[r] / times[0][r]);
+        return median(ratios);
+    };
+    std::size_t best = 0;
+    for (std::size_t c = 1; c < times.size(); ++c)
+        if (best == 0 || median(times[c]) < median(times[best])) best = c;
+    const double ratio = best == 0 ? 0 : ratio_to(times[best]);
+    const double fraction = workload.limit.kind == Limit::Kind::none ? 0 : ratio_to(limits);
+    const bool is_ratio = workload.goal.kind == Goal::Kind::ratio;
+    const double reached = is_ratio ? ratio : fraction;
+    const bool is_met = wrong.empty() && reached >= 0.97 * workload.goal.value;
+    const std::string peer_name = best == 0 ? "-" : workload.peers[best - 1].name;
+    const double peer_ms = best == 0 ? 0 : median(times[best]) * 1e3;
+    std::printf("%-12s %-34s %9.3f %9.3f %-14s %6.2f %6.2f %5.2f%s %s\n", row.c_str(), name.c_str(),
+                median(times[0]) * 1e3, peer_ms, peer_name.c_str(), ratio, fraction,
+                workload.goal.value, is_ratio ? " " : "L",
+                is_met          ? ""
+                : wrong.empty() ? "short"
+                                : wrong.c_str());
+    std::fflush(stdout);
+    ++rows_;
+    met_ += is_met ? 1 : 0;
+    wrong_ += wrong.empty() ? 0 : 1;
+    if (!is_met) short_of_.push_back(whole);
+    if (options_.json.empty()) return;
+    nlohmann::json peers;
+    for (std::size_t c = 1; c < times.size(); ++c)
+        peers[workload.peers[c - 1].name] = {{"ms", median(times[c]) * 1e3},
+                                             {"ratio", ratio_to(times[c])}};
+    const auto [least, most] = std::minmax_element(times[0].begin(), times[0].end());
+    const nlohmann::json line = {{"row", row},
+                                 {"workload", name},
+                                 {"threads", options_.threads},
+                                 {"ms", median(times[0]) * 1e3},
+                                 {"least_ms", *least * 1e3},
+                                 {"most_ms", *most * 1e3},
+                                 {"peers", peers},
+                                 {"ratio", ratio},
+                                 {"limit_fraction", fraction},
+                                 {"goal", workload.goal.value},
+                                 {"goal_is", is_ratio ? "ratio" : "limit_fraction"},
+                                 {"is_met", is_met},
+                                 {"wrong", wrong}};
+    std::ofstream(options_.json, std::ios::app) << line.dump() << '\n';
+}
+
+bool Suite::finish() {
+    std::printf("%d of %d goals met on %d thread%s\n", met_, rows_, options_.threads,
+                options_.threads == 1 ? "" : "s");
+    return wrong_ == 0;
+}
+
+}  // namespace bench
