@@ -16,6 +16,8 @@ constexpr double gather_cycles = 1.5;
 constexpr double shuffle_cycles = 2;
 /// Scattered elements cost a line each to be written and, first, to be read.
 constexpr double scatter_cycles = 4;
+/// Squares of fewer lanes are not transposed in registers.
+constexpr std::int64_t least_square = 4;
 
 class Chooser {
   public:
@@ -38,8 +40,14 @@ class Chooser {
         const auto consider = [&](const LanePlan& plan) {
             if (plan.cycles < best.cycles) best = plan;
         };
-        for (std::size_t i = kernel_.free.size(); i-- > 0;)
-            if (may_be_lanes(kernel_.free[i])) consider(over_free(kernel_.free[i]));
+        for (std::size_t i = kernel_.free.size(); i-- > 0;) {
+            const Axis& axis = kernel_.free[i];
+            if (!may_be_lanes(axis)) continue;
+            consider(over_free(axis, lanes_of(axis)));
+            // Smaller squares may fit where larger ones leave much over.
+            for (std::int64_t lanes = lanes_of(axis) / 2; lanes >= least_square; lanes /= 2)
+                if (has_squares(axis, lanes)) consider(over_free(axis, lanes));
+        }
         for (std::size_t i = kernel_.reduced.size(); i-- > 0;)
             if (kernel_.reduced[i].extent > 1) consider(over_reduced(kernel_.reduced[i]));
         return best;
@@ -64,6 +72,26 @@ class Chooser {
         });
     }
 
+    /// How much of a far load along the lanes is done in squares, transposed in registers
+    /// (free_lanes): those points of the axis along which it is contiguous that fill squares.
+    [[nodiscard]] double share_in_squares(const Touch& load, const Axis& axis,
+                                          std::int64_t lanes) const {
+        if (kernel_.body || load.is_store || load.is_computed || lanes < least_square) return 0;
+        for (const Axis& other : kernel_.free) {
+            if (other == axis || other.extent < lanes || contains(kernel_.colliding, other.var))
+                continue;
+            if (load.address.coefficient(other.var) == 1)
+                return double(other.extent / lanes * lanes) / double(other.extent);
+        }
+        return 0;
+    }
+    [[nodiscard]] bool has_squares(const Axis& axis, std::int64_t lanes) const {
+        return std::ranges::any_of(all_, [&](const Touch& touch) {
+            const std::int64_t step = touch.address.coefficient(axis.var);
+            return step != 0 && step != 1 && share_in_squares(touch, axis, lanes) > 0;
+        });
+    }
+
     /// Cycles of the touches of one vector.
     [[nodiscard]] double vector_touches(const Axis& axis, std::int64_t lanes, bool reduced) const {
         double cycles = 0;
@@ -78,8 +106,14 @@ class Chooser {
             else if (step > 1 && step <= longest_short_step && !is_far &&
                      (!touch.is_store || has_masks_))
                 cycles += shuffle_cycles * double(step);
-            else
-                cycles += (touch.is_store ? scatter_cycles : gather_cycles) * double(lanes);
+            else if (touch.is_store)
+                cycles += scatter_cycles * double(lanes);
+            else {
+                // A row of the square is loaded, and interleaved with others.
+                const double share = share_in_squares(touch, axis, lanes);
+                cycles += share * (1 + std::log2(double(lanes))) +
+                          (1 - share) * gather_cycles * double(lanes);
+            }
         }
         return cycles;
     }
@@ -87,8 +121,7 @@ class Chooser {
         return std::min(lanes_, power_of_two_above(axis.extent));
     }
 
-    [[nodiscard]] LanePlan over_free(const Axis& axis) const {
-        const std::int64_t lanes = lanes_of(axis);
+    [[nodiscard]] LanePlan over_free(const Axis& axis, std::int64_t lanes) const {
         const double vectors =
             free_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
         const double body = body_operations_ + vector_touches(axis, lanes, true);

@@ -4,12 +4,17 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/integer.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
 
 namespace {
+
+/// Squares side by side along the axis that is transposed, for each vector of lanes: a row of the
+/// operand is read from one page for all of them.
+constexpr std::int64_t squares_of_strip = 4;
 
 class FreeLanes {
   public:
@@ -72,8 +77,8 @@ class FreeLanes {
             });
             if (!is_far) continue;
             transposed_ = axis;
-            block_ = kernel_.nest.add(Var{kernel_.nest.at(axis.var).name + "_square"});
-            axis = {block_, (axis.extent + lanes_.lanes - 1) / lanes_.lanes};
+            strip_ = kernel_.nest.add(Var{kernel_.nest.at(axis.var).name + "_strip"});
+            axis = {strip_, ceil_div(axis.extent / lanes_.lanes, squares_of_strip)};
             schedule_.directives.push_back({"transpose",
                                             kernel_.nest.at(transposed_->var).name,
                                             {lanes_.lanes},
@@ -82,23 +87,22 @@ class FreeLanes {
         }
     }
 
-    /// Whole squares, then the points that are left one by one.
+    /// Whole squares, then, after the last strip, the points that are left one by one.
     Body transposed_loops(const AxisRange& range) {
         const std::int64_t whole = transposed_->extent / lanes_.lanes;
-        const AffineForm first = form(block_, lanes_.lanes);
-        const auto test = [&](Op op) {
-            return make_operation(op, {make_index(form(block_)), make_integer(whole)},
-                                  DType::boolean);
-        };
+        const std::int64_t strips = ceil_div(whole, squares_of_strip);
+        square_ = kernel_.nest.add(Var{kernel_.nest.at(transposed_->var).name + "_square"});
         square_point_ = kernel_.nest.add(Var{"p"});
         Body body = lane_loops(range);
-        if (whole * lanes_.lanes == transposed_->extent) return body;
-        body = guarded(test(Op::lt), std::move(body));
+        square_.reset();
         square_point_.reset();
+        if (whole * lanes_.lanes == transposed_->extent) return body;
+        const Value is_last = make_operation(
+            Op::eq, {make_index(form(strip_)), make_integer(strips - 1)}, DType::boolean);
         Body rest;
-        rest.push_back(make_loop(transposed_->var, Bind::serial, bound(first),
+        rest.push_back(make_loop(transposed_->var, Bind::serial, bound(form(whole * lanes_.lanes)),
                                  bound(transposed_->extent), lane_loops(range)));
-        append(body, guarded(test(Op::ge), std::move(rest)));
+        append(body, strips == 1 ? std::move(rest) : guarded(is_last, std::move(rest)));
         return body;
     }
 
@@ -142,7 +146,14 @@ class FreeLanes {
             Body square;
             square.push_back(
                 make_loop(*square_point_, Bind::unroll, lanes_.lanes, std::move(body)));
-            return square;
+            const std::int64_t whole = transposed_->extent / lanes_.lanes;
+            LoopBound end = bound(std::min(squares_of_strip, whole));
+            if (whole % squares_of_strip != 0 && whole > squares_of_strip)
+                end.push_back({form(whole) + form(strip_, -squares_of_strip)});
+            Body strip;
+            strip.push_back(
+                make_loop(*square_, Bind::serial, bound(0), std::move(end), std::move(square)));
+            return strip;
         }
         Body body = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
             return reset(kernel_, accumulator_, offset);
@@ -173,7 +184,8 @@ class FreeLanes {
         Substitution here;
         if (lanes_.axis) here.replace(lanes_.axis->var, place);
         if (square_point_)
-            here.replace(transposed_->var, form(block_, lanes_.lanes) + form(*square_point_));
+            here.replace(transposed_->var, form(strip_, squares_of_strip * lanes_.lanes) +
+                                               form(*square_, lanes_.lanes) + form(*square_point_));
         return here;
     }
 
@@ -184,8 +196,9 @@ class FreeLanes {
     Accumulator accumulator_;
     ReducedLoops reduced_;
     std::optional<Axis> transposed_;     ///< runs in squares with the lanes
-    VarId block_{};                      ///< the square's number along it
-    std::optional<VarId> square_point_;  ///< the point inside the square, while squares are made
+    VarId strip_{};                      ///< the number of the strip of squares along it
+    std::optional<VarId> square_;        ///< that of the square in the strip, while they are made
+    std::optional<VarId> square_point_;  ///< the point inside the square, likewise
 };
 
 }  // namespace

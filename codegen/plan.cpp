@@ -12,6 +12,7 @@
 #include "codegen/gpu/atomic_sums.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/group.h"
+#include "codegen/implied_conditions.h"
 #include "codegen/kernel.h"
 #include "codegen/keyed.h"
 #include "codegen/lower.h"
@@ -41,8 +42,10 @@ constexpr double least_points_of_classes = 1 << 18;
 
 /// The program as equations that cost what they compute.
 BoundProgram rewritten(const BoundProgram& program, const Target& target) {
+    BoundProgram result = program;
     // People read what they wrote.
-    BoundProgram result = target.is_plain ? program : with_contraction_order(program);
+    if (!target.is_plain)
+        result = with_contraction_order(without_implied_conditions(std::move(result)));
     result = with_keyed_updates(std::move(result), target);
     // Libraries know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;

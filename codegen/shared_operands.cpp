@@ -206,7 +206,8 @@ class SharedOperands {
         double users = 1;
         for (const IndexId index : equation.indices)
             if (!indices.contains(std::uint32_t(index))) users *= extent(std::uint32_t(index));
-        return evaluations >= limits_.reuse * elements && users >= limits_.users &&
+        return evaluations >= limits_.reuse * elements &&
+               (users >= limits_.users || evaluations >= limits_.much_reuse * elements) &&
                elements <= most_elements;
     }
 

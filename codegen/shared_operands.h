@@ -10,12 +10,14 @@ namespace ricci::codegen {
 struct SharedOperandLimits {
     double points = 1 << 18;  ///< of the equation, at least: smaller ones are tested at each point
     double reuse = 2;         ///< evaluations of the operand for each element, at least
-    double users = 8;  ///< free points for each evaluation that the operand does not depend on
+    double users = 8;  ///< free points for each evaluation that the operand does not depend on ...
+    double much_reuse = 6;  ///< ... unless each element is evaluated that often
 };
 
 /// `Y[o,y] := sum[r](X[pad(y+r-1)]*W[o,r])` reads each element of the padded X for many (y, r), and
-/// all of them for each o. Such an operand becomes an array of its own over `u = y+r`, which the
-/// contraction reads without a condition.
+/// all of them for each o; a depthwise convolution reads each for many (y, r) alone. Such an
+/// operand becomes an array of its own over `u = y+r`, which the contraction reads without a
+/// condition.
 [[nodiscard]] BoundProgram with_shared_operands(BoundProgram program,
                                                 const SharedOperandLimits& limits = {});
 

@@ -60,6 +60,15 @@ TEST_CASE("operands stay where they are") {
         stays("Y[o,y] := X[clamp(y+r)]*W[o,r] where y in 0:30", line, {.points = 0, .users = 4}));
 }
 
+TEST_CASE("an operand that alone has all indices is shared where each element is read often") {
+    const Signature given{{"X", array({5, 30})}, {"W", array({5, 7})}};
+    const std::string depthwise = "Y[c,y] := X[c,pad(y+r-3,3)]*W[c,r]";
+    CHECK(shared(depthwise, given, {.points = 0, .users = 8, .much_reuse = 5}).find("shared") !=
+          std::string::npos);
+    CHECK(shared(depthwise, given, {.points = 0, .users = 8, .much_reuse = 6}).find("shared") ==
+          std::string::npos);
+}
+
 TEST_CASE("a body that doubles, or is long, takes no longer for it") {
     const auto has_array = [](const std::string& first, int count) {
         std::string locals = "u1 = " + first;
