@@ -94,12 +94,13 @@ class Packer {
         panels_.point_step = tiling_.pitch;
         panels_.element_step = 1;
         panels_.elements = points(kernel_.reduced) * tiling_.pitch;
-        describe(!is_contiguous(term_, tiling_.axis.var) && !is_transposed());
+        find_squares();
+        describe(!is_contiguous(term_, tiling_.axis.var) && !squares_);
     }
     void describe(bool is_gathered) {
         const char* why = panels_.point_step == 1 ? "tiles, elements, step of a row; copied"
                           : is_gathered           ? "tiles, elements, step of a point; gathered"
-                          : is_transposed()       ? "tiles, elements, step of a point; transposed"
+                          : squares_              ? "tiles, elements, step of a point; transposed"
                                                   : "tiles, elements, step of a point";
         schedule_.directives.push_back(
             {"pack",
@@ -175,12 +176,12 @@ class Packer {
             const Value is_last = make_operation(
                 Op::eq, {make_index(form(tile_.var)), make_integer(tile_.extent - 1)},
                 DType::boolean);
-            append(body, guarded(is_last, over_points(std::move(zeros))));
+            append(body, guarded(is_last, over_outer_squares(over_points(std::move(zeros)))));
         }
         // Lines may be longer than a tile's step: what is loaded there belongs to the next tile.
         if (has_edge() || tiling_.pitch > tiling_.step)
             lanes.limit = bound(form(tiling_.axis.extent) - first());
-        if (is_transposed()) {
+        if (squares_) {
             append(body, transpose(lanes));
             return body;
         }
@@ -197,17 +198,31 @@ class Packer {
         });
     }
 
-    /// Rows that are contiguous in the last reduced axis become lines: squares of lanes by points
-    /// are loaded by rows and stored by lines.
-    [[nodiscard]] bool is_transposed() const {
-        const Axis& last = kernel_.reduced.back();
-        return kernel_.conditions.is_empty() && is_contiguous(term_, last.var) &&
-               !is_contiguous(term_, tiling_.axis.var) && last.extent >= lanes_ &&
-               tiling_.pitch >= lanes_;
+    /// Rows that are contiguous in the last reduced axis, or in an outer one, become lines: squares
+    /// of lanes by points of that axis are loaded by rows and stored by lines.
+    void find_squares() {
+        if (!kernel_.conditions.is_empty() || is_contiguous(term_, tiling_.axis.var) ||
+            tiling_.pitch < lanes_)
+            return;
+        std::vector<Axis> axes = {kernel_.reduced.back()};
+        axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
+        for (const Axis& axis : axes)
+            if (axis.extent >= lanes_ && is_contiguous(term_, axis.var)) {
+                squares_ = axis;
+                return;
+            }
+    }
+    [[nodiscard]] bool has_outer_squares() const {
+        return squares_ && std::ranges::find(kernel_.reduced, *squares_) == kernel_.reduced.end();
+    }
+    /// The body at every point of the squares' axis where that is an outer one.
+    Body over_outer_squares(Body body) const {
+        if (!has_outer_squares()) return body;
+        return wrap({{*squares_, bound(0), bound(squares_->extent)}}, std::move(body));
     }
     Body transpose(const Lanes& lanes) {
         Nest& nest = kernel_.nest;
-        const Axis last = kernel_.reduced.back();
+        const Axis last = *squares_;
         const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
         const VarId square = nest.add(Var{"square"});
         const VarId point = nest.add(Var{"p"});
@@ -259,6 +274,7 @@ class Packer {
 
     void finish(Body body) {
         std::vector<Axis> order = panels_.outer;
+        if (has_outer_squares()) std::erase(order, *squares_);
         order.push_back(tile_);
         TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
         schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
@@ -278,6 +294,7 @@ class Packer {
     Panels panels_;
     Axis tile_;
     BufferId buffer_{};
+    std::optional<Axis> squares_;     ///< its points and the lanes are squares, transposed
     std::optional<AxisRange> block_;  ///< blocks of reduced points, outside the panels of a task
     std::int64_t lanes_ = 1;
     double cycles_ = 0;

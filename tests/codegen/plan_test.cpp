@@ -82,6 +82,18 @@ TEST_CASE("batches, several rows and several reduced axes") {
           {{"A", array({20, 10})}, {"v", array({10})}, {"B", array({10, 33})}});
 }
 
+TEST_CASE("operands that are contiguous along neither side's axis are packed by squares") {
+    const auto check_packed = [](const std::string& text, const Signature& signature) {
+        CHECK(str(codegen::plan(bound(text, signature), example_target(64)))
+                  .find("step of a point; transposed") != std::string::npos);
+        check(text, signature);
+    };
+    for (const std::int64_t d : {16, 32, 37})
+        for (const std::int64_t e : {24, 19})
+            check_packed("C[a,c,d,e] := A[e,f,a,d]*B[c,f]",
+                         {{"A", array({e, 21, 3, d})}, {"B", array({26, 21})}});
+}
+
 TEST_CASE("tiles read shared elements where they stand") {
     const Signature forward = {{"X", array({2, 5, 13, 21})}, {"W", array({17, 5, 3, 3})}};
     for (const char* text :
@@ -128,6 +140,8 @@ TEST_CASE("transposing passes go by squares") {
     check("B[i,j] := A[j,i]", {{"A", array({40, 37})}});
     check("B[i,j] := A[j,i]*c[i] + A[j,i]", {{"A", array({64, 32})}, {"c", array({32})}});
     check("B[i,j,k] := A[k,j,i]", {{"A", array({20, 3, 33})}});
+    for (const std::int64_t n : {4, 8, 12, 24, 31, 72, 81})
+        check("B[k,j,i] := A[i,j,k]", {{"A", array({24, 2, n})}});
 }
 
 TEST_CASE("conditions become loop bounds, with a core in lanes and borders") {
