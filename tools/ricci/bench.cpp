@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "base/text.h"
+#include "codegen/contraction_order.h"
 #include "codegen/cpu/compile.h"
 #include "codegen/plan.h"
-#include "codegen/contraction_order.h"
 #include "codegen/residue_classes.h"
 #include "dsl/canonical.h"
 #include "dsl/split_complex.h"
