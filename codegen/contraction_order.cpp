@@ -14,38 +14,32 @@ namespace ricci::codegen {
 
 namespace {
 
-/// All orders of so many factors are compared: 3^8 splits.
-constexpr std::size_t most_factors = 8;
+/// All orders of so many factors are compared: 3^10 splits, some milliseconds.
+constexpr std::size_t most_factors = 10;
 /// An element of an array in between is written and read: as many operations as that takes.
 constexpr double element_cost = 4;
-/// More are not made, however many operations that would save: 1 GiB of f32.
-constexpr double most_elements = 1 << 28;
+/// Larger arrays are not made, however many operations that would save.
+constexpr double most_bytes = 1 << 30;
 /// Fewer operations by that factor are worth another order of rounding and more kernels.
 constexpr double least_gain = 2;
 
 using Set = std::uint32_t;  ///< of factors, or of indices: a bit each
 
-/// The factors of a product, and scalars that divide it.
-struct Product {
-    std::vector<Expr> factors;
-    std::vector<Expr> divisors;  ///< without an index
-    bool is_negative = false;
-};
-
-void add_factors(Product& product, Expr e, bool is_floating_type) {
+/// The factors of a product. A sign, or a scalar that divides, stays with the last factor of what
+/// it was written for: moved, it might no longer keep the products in range.
+void add_factors(Context& context, std::vector<Expr>& factors, Expr e) {
     const auto* apply = std::get_if<Apply>(&e->term);
-    const bool divides = apply != nullptr && apply->op == Op::div && is_floating_type &&
+    const bool divides = apply != nullptr && apply->op == Op::div && !is_integer(e->dtype) &&
                          free_indices(apply->args[1]).empty();
     if (apply != nullptr && apply->op == Op::mul) {
-        for (const Expr arg : apply->args) add_factors(product, arg, is_floating_type);
-    } else if (apply != nullptr && apply->op == Op::neg) {
-        product.is_negative = !product.is_negative;
-        add_factors(product, apply->args[0], is_floating_type);
-    } else if (divides) {
-        add_factors(product, apply->args[0], is_floating_type);
-        product.divisors.push_back(apply->args[1]);
+        for (const Expr arg : apply->args) add_factors(context, factors, arg);
+    } else if (apply != nullptr && (apply->op == Op::neg || divides)) {
+        add_factors(context, factors, apply->args[0]);
+        std::vector<Expr> args = apply->args;
+        args[0] = factors.back();
+        factors.back() = context.apply(apply->op, std::move(args), e->dtype);
     } else {
-        product.factors.push_back(e);
+        factors.push_back(e);
     }
 }
 
@@ -83,8 +77,9 @@ class Order {
         domain_ = equation_.indices;
         domain_.insert(domain_.end(), reduction.indices.begin(), reduction.indices.end());
         if (domain_.size() > 32) return false;
-        add_factors(product_, equation_.value, !is_integer(reduction.accumulator));
-        for (const Expr factor : product_.factors) {
+        std::vector<Expr> factors;
+        add_factors(make_.context(), factors, equation_.value);
+        for (const Expr factor : factors) {
             Set indices = 0;
             for (const IndexId id : free_indices(factor)) {
                 const Set bit = bit_of(id);
@@ -130,8 +125,9 @@ class Order {
 
     [[nodiscard]] double cost_of_array(Set indices) const {
         const double elements = points(indices);
-        return elements <= most_elements ? element_cost * elements
-                                         : std::numeric_limits<double>::infinity();
+        const double bytes = elements * double(size_bytes(equation_.reduction->accumulator));
+        return bytes <= most_bytes ? element_cost * elements
+                                   : std::numeric_limits<double>::infinity();
     }
 
     void find_order(Set all) {
@@ -212,10 +208,7 @@ class Order {
         const Expr a = product(left);
         const Expr b = product(right);
         const DType type = equation_.reduction->accumulator;
-        Expr value = context.mul(a, b);
-        if (product_.is_negative) value = context.neg(value);
-        for (const Expr divisor : product_.divisors)
-            value = context.apply(Op::div, {value, divisor}, type);
+        const Expr value = context.mul(a, b);
         BoundEquation equation = equation_;
         const Set summed = (kept(left) | kept(right)) & ~free_;
         if (summed != 0) {
@@ -233,7 +226,6 @@ class Order {
     BoundProgram& program_;
     BoundEquation equation_;
     std::vector<BoundEquation>& result_;
-    Product product_;
     std::vector<IndexId> domain_;      ///< free, then reduced: the bits of a Set
     std::vector<IndexId> appearance_;  ///< the same in the order of the factors
     Set order_of_appearance_ = 0;      ///< those found so far

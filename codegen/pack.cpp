@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/integer.h"
 #include "codegen/nest_build.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -123,6 +124,11 @@ class Packer {
         return body;
     }
 
+    /// A line may be three vectors of the accumulators, whose elements may be wider.
+    [[nodiscard]] std::int64_t lanes_of_line() const {
+        return std::min(tiling_.pitch & -tiling_.pitch, lanes_);
+    }
+
     /// Row by row, in vectors along the innermost reduced axis.
     Body copy_rows() {
         Nest& nest = kernel_.nest;
@@ -165,8 +171,7 @@ class Packer {
     Body interleave() {
         block_points();
         Lanes lanes;
-        // A line may be three vectors of the accumulators, whose elements may be wider.
-        lanes.lanes = std::min(tiling_.pitch & -tiling_.pitch, lanes_);
+        lanes.lanes = lanes_of_line();
         lanes.unroll = tiling_.pitch / lanes.lanes;
         Body body;
         if (has_edge()) {
@@ -209,16 +214,22 @@ class Packer {
         for (const Axis& axis : axes)
             if (axis.extent >= lanes_ && is_contiguous(term_, axis.var)) {
                 squares_ = axis;
-                return;
+                break;
             }
+        if (has_outer_squares())
+            strip_ = {kernel_.nest.add(Var{kernel_.nest.at(squares_->var).name + "_strip"}),
+                      ceil_div(squares_->extent, lanes_of_line())};
     }
     [[nodiscard]] bool has_outer_squares() const {
         return squares_ && std::ranges::find(kernel_.reduced, *squares_) == kernel_.reduced.end();
     }
-    /// The body at every point of the squares' axis where that is an outer one.
+    /// The body at every point of the squares of this strip, where their axis is an outer one.
     Body over_outer_squares(Body body) const {
         if (!has_outer_squares()) return body;
-        return wrap({{*squares_, bound(0), bound(squares_->extent)}}, std::move(body));
+        const AffineForm first = form(strip_.var, lanes_of_line());
+        const AffineForm end = first + form(lanes_of_line());
+        return wrap({{*squares_, bound(first), with(bound(squares_->extent), end)}},
+                    std::move(body));
     }
     Body transpose(const Lanes& lanes) {
         Nest& nest = kernel_.nest;
@@ -237,12 +248,26 @@ class Packer {
         Body squares;
         squares.push_back(make_loop(square, Bind::serial, lanes.unroll, std::move(lines)));
         const std::int64_t whole = last.extent / lanes.lanes * lanes.lanes;
-        Body body;
-        body.push_back(make_loop(start, Bind::serial, bound(0), bound(whole), std::move(squares),
-                                 lanes.lanes));
+        Body rest;
         if (whole < last.extent)
-            body.push_back(make_loop(last.var, Bind::serial, bound(whole), bound(last.extent),
+            rest.push_back(make_loop(last.var, Bind::serial, bound(whole), bound(last.extent),
                                      vectors_of_elements(lanes, Substitution{}, form(0))));
+        Body body;
+        if (has_outer_squares()) {
+            squares.insert(squares.begin(),
+                           make_let_var(start, form(strip_.var, lanes.lanes), 1, 0));
+            const auto test = [&](Op op) {
+                return make_operation(
+                    op, {make_index(form(strip_.var)), make_integer(whole / lanes.lanes)},
+                    DType::boolean);
+            };
+            body = rest.empty() ? std::move(squares) : guarded(test(Op::lt), std::move(squares));
+            if (!rest.empty()) append(body, guarded(test(Op::ge), std::move(rest)));
+        } else {
+            body.push_back(make_loop(start, Bind::serial, bound(0), bound(whole),
+                                     std::move(squares), lanes.lanes));
+            append(body, std::move(rest));
+        }
         std::vector<AxisRange> outer;
         for (const Axis& axis : kernel_.reduced)
             if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
@@ -274,7 +299,10 @@ class Packer {
 
     void finish(Body body) {
         std::vector<Axis> order = panels_.outer;
-        if (has_outer_squares()) std::erase(order, *squares_);
+        if (has_outer_squares()) {
+            std::ranges::replace(order, *squares_, strip_);
+            cycles_ *= double(lanes_of_line());
+        }
         order.push_back(tile_);
         TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
         schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
@@ -295,6 +323,7 @@ class Packer {
     Axis tile_;
     BufferId buffer_{};
     std::optional<Axis> squares_;     ///< its points and the lanes are squares, transposed
+    Axis strip_;                      ///< of as many points as there are lanes, where it is outer
     std::optional<AxisRange> block_;  ///< blocks of reduced points, outside the panels of a task
     std::int64_t lanes_ = 1;
     double cycles_ = 0;

@@ -56,13 +56,19 @@ TEST_CASE("a factor that alone has an index is summed over it first") {
           "  y.2[i.0] := y_part.3[i.0]*y_part.4[i.0]\n");
 }
 
-TEST_CASE("signs and divisors stay with the result") {
-    CHECK(ordered("D[i,l] := -A[i,j]*B[j,k]/8*C[k,l]",
+TEST_CASE("signs and divisors stay with the factors that they were written for") {
+    CHECK(ordered("D[i,l] := -A[i,j]*(B[j,k]/8)*C[k,l]",
                   {{"A", {40, 40}}, {"B", {40, 40}}, {"C", {40, 2}}}) ==
           "for j.2 in 0:40, l.1 in 0:2:\n"
-          "  D_part.4[j.2,l.1] := f32 sum[k.3 in 0:40](B.1[j.2,k.3]*C.2[k.3,l.1])\n"
+          "  D_part.4[j.2,l.1] := f32 sum[k.3 in 0:40](B.1[j.2,k.3]/8.0*C.2[k.3,l.1])\n"
           "for i.0 in 0:40, l.1 in 0:2:\n"
-          "  D.3[i.0,l.1] := f32 sum[j.2 in 0:40](-(A.0[i.0,j.2]*D_part.4[j.2,l.1])/8.0)\n");
+          "  D.3[i.0,l.1] := f32 sum[j.2 in 0:40](-A.0[i.0,j.2]*D_part.4[j.2,l.1])\n");
+    CHECK(ordered("D[i,l] := A[i,j]*B[j,k]/8*C[k,l]",
+                  {{"A", {40, 40}}, {"B", {40, 40}}, {"C", {40, 2}}}) ==
+          "for j.2 in 0:40, l.1 in 0:2:\n"
+          "  D_part.4[j.2,l.1] := f32 sum[k.3 in 0:40](B.1[j.2,k.3]/8.0*C.2[k.3,l.1])\n"
+          "for i.0 in 0:40, l.1 in 0:2:\n"
+          "  D.3[i.0,l.1] := f32 sum[j.2 in 0:40](A.0[i.0,j.2]*D_part.4[j.2,l.1])\n");
 }
 
 TEST_CASE("a sum without an index left is a product") {

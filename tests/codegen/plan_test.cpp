@@ -92,6 +92,11 @@ TEST_CASE("operands that are contiguous along neither side's axis are packed by 
         for (const std::int64_t e : {24, 19})
             check_packed("C[a,c,d,e] := A[e,f,a,d]*B[c,f]",
                          {{"A", array({e, 21, 3, d})}, {"B", array({26, 21})}});
+    // In tasks along that axis, too.
+    const Signature batched{{"A", array({32, 64, 4096})}, {"B", array({4096, 64, 32})}};
+    const std::string plan =
+        str(codegen::plan(bound("C[b,m,n] := A[m,k,b]*B[b,k,n]", batched), example_target(64)));
+    CHECK(plan.find("tasks 1 ") == std::string::npos);
 }
 
 TEST_CASE("tiles read shared elements where they stand") {

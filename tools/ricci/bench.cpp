@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "codegen/contraction_order.h"
 #include "codegen/cpu/compile.h"
+#include "codegen/implied_conditions.h"
 #include "codegen/plan.h"
 #include "codegen/residue_classes.h"
 #include "dsl/canonical.h"
@@ -120,7 +121,9 @@ class Row {
             ricci::bind(canonicalise(function.program()), signature, outputs);
         // Of a strided gradient only the points that count: those of the residue classes.
         work_ = work_of(codegen::with_residue_classes(
-            codegen::with_contraction_order(in_real_numbers(bound)), 0));
+            codegen::with_contraction_order(
+                codegen::without_implied_conditions(in_real_numbers(bound))),
+            0));
         dtype_ = bound.at(bound.outputs.front()).dtype;
         const Device device = function.device();
         times_ = measure([&] { (void)function.call(arguments, outputs); },
