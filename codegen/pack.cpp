@@ -174,14 +174,14 @@ class Packer {
         lanes.lanes = lanes_of_line();
         lanes.unroll = tiling_.pitch / lanes.lanes;
         Body body;
-        if (has_edge()) {
-            Body zeros = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-                return store(place(offset), make_number(term_->dtype, 0));
-            });
+        // Right before the elements where all panels have an edge: the line is in the first cache.
+        Body zeros = has_edge() ? zero_edge(lanes) : Body{};
+        if (has_edge() && (tile_.extent > 1 || squares_)) {
             const Value is_last = make_operation(
                 Op::eq, {make_index(form(tile_.var)), make_integer(tile_.extent - 1)},
                 DType::boolean);
             append(body, guarded(is_last, over_outer_squares(over_points(std::move(zeros)))));
+            zeros.clear();
         }
         // Lines may be longer than a tile's step: what is loaded there belongs to the next tile.
         if (has_edge() || tiling_.pitch > tiling_.step)
@@ -190,8 +190,19 @@ class Packer {
             append(body, transpose(lanes));
             return body;
         }
-        append(body, over_points(vectors_of_elements(lanes, Substitution{}, form(0))));
+        append(zeros, vectors_of_elements(lanes, Substitution{}, form(0)));
+        append(body, over_points(std::move(zeros)));
         return body;
+    }
+    /// The vectors of a line of the last tile that reach beyond the axis, as zeros.
+    Body zero_edge(const Lanes& lanes) {
+        const std::int64_t inside = tiling_.axis.extent - (tile_.extent - 1) * tiling_.step;
+        const std::int64_t whole = inside / lanes.lanes;
+        return over_lanes(kernel_.nest, {lanes.lanes, lanes.unroll - whole, {}},
+                          [&](const AffineForm& offset) {
+                              return store(place(form(whole * lanes.lanes) + offset),
+                                           make_number(term_->dtype, 0));
+                          });
     }
     /// The lines of one reduced point, from element `start` on.
     Body vectors_of_elements(const Lanes& lanes, const Substitution& point,
