@@ -16,6 +16,10 @@ namespace {
 
 /// All orders of so many factors are compared: 3^10 splits, some milliseconds.
 constexpr std::size_t most_factors = 10;
+/// Longer terms, and products of more factors, equal ones included, are left alone: one that
+/// squares again and again is short, and has a factor for each of its paths.
+constexpr std::size_t most_nodes = 256;
+constexpr std::size_t most_equal_factors = 64;
 /// An element of an array in between is written and read: as many operations as that takes.
 constexpr double element_cost = 4;
 /// Larger arrays are not made, however many operations that would save.
@@ -28,6 +32,7 @@ using Set = std::uint32_t;  ///< of factors, or of indices: a bit each
 /// The factors of a product. A sign, or a scalar that divides, stays with the last factor of what
 /// it was written for: moved, it might no longer keep the products in range.
 void add_factors(Context& context, std::vector<Expr>& factors, Expr e) {
+    if (factors.size() > most_equal_factors) return;
     const auto* apply = std::get_if<Apply>(&e->term);
     const bool divides = apply != nullptr && apply->op == Op::div && !is_integer(e->dtype) &&
                          free_indices(apply->args[1]).empty();
@@ -78,13 +83,15 @@ class Order {
         domain_.insert(domain_.end(), reduction.indices.begin(), reduction.indices.end());
         if (domain_.size() > 32) return false;
         std::vector<Expr> factors;
+        if (postorder({equation_.value}).size() > most_nodes) return false;
         add_factors(make_.context(), factors, equation_.value);
+        if (factors.size() > most_equal_factors) return false;
         for (const Expr factor : factors) {
             Set indices = 0;
             for (const IndexId id : free_indices(factor)) {
                 const Set bit = bit_of(id);
-                if ((order_of_appearance_ & bit) == 0) appearance_.push_back(id);
-                order_of_appearance_ |= bit;
+                if ((found_ & bit) == 0) appearance_.push_back(id);
+                found_ |= bit;
                 indices |= bit;
             }
             const auto same = std::ranges::find(leaves_, indices, &Leaf::indices);
@@ -95,9 +102,8 @@ class Order {
         }
         for (const IndexId id : equation_.indices) free_ |= bit_of(id);
         // An index that no factor has would be lost.
-        const bool has_all = std::ranges::all_of(reduction.indices, [&](IndexId id) {
-            return (order_of_appearance_ & bit_of(id)) != 0;
-        });
+        const bool has_all = std::ranges::all_of(
+            reduction.indices, [&](IndexId id) { return (found_ & bit_of(id)) != 0; });
         return has_all && leaves_.size() >= 2 && leaves_.size() <= most_factors;
     }
 
@@ -228,7 +234,7 @@ class Order {
     std::vector<BoundEquation>& result_;
     std::vector<IndexId> domain_;      ///< free, then reduced: the bits of a Set
     std::vector<IndexId> appearance_;  ///< the same in the order of the factors
-    Set order_of_appearance_ = 0;      ///< those found so far
+    Set found_ = 0;                    ///< those in it
     Set free_ = 0;
     std::vector<Leaf> leaves_;
     std::vector<Best> best_;  ///< by set of factors

@@ -1,7 +1,5 @@
 // bench/cpu/streams.cpp – passes over memory: bias gradients, statistics, chains, permutations,
 // gathers; goals are fractions of what memory can do in the same rounds
-#include <map>
-
 #include "base/text.h"
 
 #include "bench/cpu/suite.h"

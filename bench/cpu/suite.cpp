@@ -7,12 +7,8 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <set>
 
-#include "base/error.h"
 #include "base/text.h"
-#include "runtime/executor.h"
 
 #include "bench/cpu/memory_limits.h"
 #include "bench/limits.h"
@@ -181,7 +177,6 @@ void Suite::add(const std::string& row, const std::string& name, const Maker& ma
     ++rows_;
     met_ += is_met ? 1 : 0;
     wrong_ += wrong.empty() ? 0 : 1;
-    if (!is_met) short_of_.push_back(whole);
     if (options_.json.empty()) return;
     nlohmann::json peers;
     for (std::size_t c = 1; c < times.size(); ++c)

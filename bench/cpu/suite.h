@@ -68,7 +68,6 @@ class Suite {
     int rows_ = 0;
     int met_ = 0;
     int wrong_ = 0;
-    std::vector<std::string> short_of_ = {};
 };
 
 // The workloads.

@@ -95,6 +95,17 @@ TEST_CASE("products that gain little, and conditions, stay as they are written")
           std::string::npos);
 }
 
+TEST_CASE("a product that squares again and again, or is long, is left alone") {
+    std::string locals = "u1 = A[i,j]";
+    for (int n = 2; n < 60; ++n) locals += format(", u{0} = u{1}*u{1}", n, n - 1);
+    const Given given{{"A", {40, 40}}, {"C", {40, 40}}};
+    CHECK(ordered("D[i,l] := sum[j](u59*C[j,l]) where " + locals, given).find("part") ==
+          std::string::npos);
+    std::string product = "C[j,l]";
+    for (int n = 0; n < 300; ++n) product += format("*(A[i,j]+{})", n);
+    CHECK(ordered("D[i,l] := " + product, given).find("part") == std::string::npos);
+}
+
 TEST_CASE("products of random factors agree with the reference in any order") {
     std::mt19937 random(5);
     const auto below = [&](std::size_t n) { return std::size_t(random() % n); };
