@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/integer.h"
+#include "codegen/deinterleave.h"
+#include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 #include "codegen/tile.h"
 
@@ -90,30 +92,42 @@ class Chooser {
         }
         const bool has_row_edge = rows % choice_.tile.rows != 0;
         for (const Operand& operand : c().row_operands)
-            choice_.rows_in_place.push_back(
+            choice_.rows.push_back(
                 is_load(operand.term) && !has_row_edge &&
-                (column_tiles() <= 2 || is_overlapping(operand.term, row_panel)));
+                        (column_tiles() <= 2 || is_overlapping(operand.term, row_panel))
+                    ? Reading::in_place
+                    : Reading::packed);
         for (const Operand& operand : c().column_operands)
-            choice_.columns_in_place.push_back(is_load(operand.term) &&
-                                               (has_lane_conditions() || is_near(operand.term)));
+            choice_.columns.push_back(reading_of_columns(operand.term));
     }
 
     [[nodiscard]] static bool is_load(const Value& term) {
         return std::holds_alternative<Load>(term->term);
     }
-    /// Whether a panel would hold most elements of an operand more than once.
-    [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements) const {
+    [[nodiscard]] Reading reading_of_columns(const Value& term) const {
+        const auto* load = std::get_if<Load>(&term->term);
+        if (load == nullptr) return Reading::packed;
+        if (!load->at.computed) {
+            const std::int64_t step = load->at.affine.coefficient(c().lane.var);
+            if (step == 1 && is_near(term)) return Reading::in_place;
+            if (step > 1 && step <= longest_short_step &&
+                is_overlapping(term, columns() * depth_, 1.5))
+                return Reading::deinterleaved;
+        }
+        return has_lane_conditions() ? Reading::in_place : Reading::packed;
+    }
+    /// Whether a panel would hold the elements of an operand more than once, so often on average.
+    [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements,
+                                      double often = 2) const {
         const auto* load = std::get_if<Load>(&term->term);
         if (load == nullptr || load->at.computed) return false;
         const auto [first, last] = value_range(kernel_, load->at.affine);
-        return 2 * double(last - first + 1) <= double(points(c().batch)) * panel_elements;
+        return often * double(last - first + 1) <= double(points(c().batch)) * panel_elements;
     }
     /// Whether reading columns where they stand takes less than packing them: few tiles would read
     /// the panels, or many columns share an element, as those of a convolution.
     [[nodiscard]] bool is_near(const Value& term) const {
-        const auto* load = std::get_if<Load>(&term->term);
-        if (load->at.computed || load->at.affine.coefficient(c().lane.var) != 1) return false;
-        return row_tiles() <= 2 || (row_tiles() <= 5 && is_spread(*load)) ||
+        return row_tiles() <= 2 || (row_tiles() <= 5 && is_spread(std::get<Load>(term->term))) ||
                is_overlapping(term, columns() * depth_);
     }
     /// Whether the lines of the reduced points fall into many sets of the caches, which rows of
@@ -136,29 +150,36 @@ class Chooser {
         if (are_conditions_of_batch(kernel_, c())) return true;
         Substitution in_bounds;
         const auto replace = [&](const std::vector<Operand>& operands,
-                                 const std::vector<bool>& in_place) {
+                                 const std::vector<Reading>& readings) {
             for (std::size_t i = 0; i < operands.size(); ++i)
-                if (in_place[i])
+                if (readings[i] != Reading::packed)
                     in_bounds.replace(operands[i].term, make_number(operands[i].term->dtype, 0));
         };
         const auto& columns = c().column_operands;
         for (std::size_t i = 0; i < columns.size(); ++i)
-            if (has_lane_conditions() &&
-                (!choice_.columns_in_place[i] || !is_contiguous(columns[i].term, c().lane.var)))
+            if (has_lane_conditions() && (choice_.columns[i] == Reading::packed ||
+                                          (choice_.columns[i] == Reading::in_place &&
+                                           !is_contiguous(columns[i].term, c().lane.var))))
                 return false;
-        replace(columns, choice_.columns_in_place);
-        if (!has_lane_conditions()) replace(c().row_operands, choice_.rows_in_place);
+        replace(columns, choice_.columns);
+        if (!has_lane_conditions()) replace(c().row_operands, choice_.rows);
         return is_inside_everywhere(kernel_, in_bounds(c().body));
     }
 
-    /// Elements of panels, roughly.
+    /// Elements of panels and of copies, roughly.
     [[nodiscard]] double packed_elements() const {
-        const auto is_packed = [](bool in_place) { return !in_place; };
+        const auto has_packed = [](const std::vector<Reading>& readings) {
+            return std::ranges::find(readings, Reading::packed) != readings.end();
+        };
         double elements = 0;
-        if (std::ranges::any_of(choice_.rows_in_place, is_packed))
-            elements += double(points(c().rows));
-        if (std::ranges::any_of(choice_.columns_in_place, is_packed)) elements += columns();
-        return double(points(c().batch)) * elements * depth_;
+        if (has_packed(choice_.rows)) elements += double(points(c().rows));
+        if (has_packed(choice_.columns)) elements += columns();
+        elements *= double(points(c().batch)) * depth_;
+        for (std::size_t i = 0; i < choice_.columns.size(); ++i)
+            if (choice_.columns[i] == Reading::deinterleaved)
+                elements += double(deinterleaved_elements(
+                    kernel_, std::get<Load>(c().column_operands[i].term->term)));
+        return elements;
     }
 
     /// Two operations a cycle.

@@ -8,12 +8,19 @@
 
 namespace ricci::codegen {
 
+/// Where tiles read an operand.
+enum class Reading : std::uint8_t {
+    packed,         ///< from panels
+    in_place,       ///< where it stands
+    deinterleaved,  ///< columns a few elements apart: from a copy in which they are neighbours
+};
+
 struct ContractionChoice {
     Contraction contraction;
     Axis row_axis;  ///< the one of the rows that is tiled: the longest
     TileShape tile;
-    std::vector<bool> rows_in_place;     ///< by row operand: read where it stands, not packed
-    std::vector<bool> columns_in_place;  ///< by column operand
+    std::vector<Reading> rows;     ///< by row operand
+    std::vector<Reading> columns;  ///< by column operand
     std::int64_t tiles = 0;
     double cycles = 0;  ///< of the tiles and of packing, roughly
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
@@ -101,7 +102,7 @@ class Finder {
     /// The atoms that move with a reduced axis, by the free axes they need.
     void collect_leaves(const Value& value) {
         const Axes axes = dependence_.of(value);
-        if ((axes & dependence_.reduced()).none()) return;
+        if ((axes & dependence_.reduced()).none() || !visited_.insert(value.get()).second) return;
         if (is_atom(value)) {
             leaves_.push_back(axes & ~dependence_.reduced());
             return;
@@ -306,6 +307,7 @@ class Finder {
     const Kernel& kernel_;
     LaneRule rule_;
     Dependence dependence_;
+    std::unordered_set<const ValueNode*> visited_;  ///< a term may be shared
     std::vector<Axes> leaves_;
     Axes row_axes_;
     Axes column_axes_;

@@ -11,6 +11,7 @@
 
 #include "base/integer.h"
 #include "codegen/choose_contraction.h"
+#include "codegen/deinterleave.h"
 #include "codegen/lower.h"
 #include "codegen/pack.h"
 #include "codegen/tasks.h"
@@ -23,9 +24,10 @@ namespace {
 /// A row or column operand where the tile reads it.
 struct Source {
     Value term;
-    std::optional<Panels> panels;  ///< none: read where it stands
-    BufferId buffer{};             ///< of the panels
-    BufferId line{};               ///< registers of a column operand's line
+    std::optional<Panels> panels = {};                ///< none: read where it stands, or from
+    std::optional<Deinterleaved> deinterleaved = {};  ///< this copy
+    BufferId buffer{};                                ///< of the panels or the copy
+    BufferId line{};                                  ///< registers of a column operand's line
 };
 
 class ContractionLowering {
@@ -108,29 +110,37 @@ class ContractionLowering {
 
     void place_sources() {
         for (std::size_t i = 0; i < c_.row_operands.size(); ++i)
-            row_sources_.push_back(
-                source(c_.row_operands[i], rows_, choice_.rows_in_place[i], Side::rows));
+            row_sources_.push_back(source(c_.row_operands[i], rows_, choice_.rows[i], Side::rows));
         for (std::size_t i = 0; i < c_.column_operands.size(); ++i)
-            column_sources_.push_back(source(c_.column_operands[i], columns_,
-                                             choice_.columns_in_place[i], Side::columns));
+            column_sources_.push_back(
+                source(c_.column_operands[i], columns_, choice_.columns[i], Side::columns));
         for (std::vector<Source>* sources : {&row_sources_, &column_sources_})
             for (Source& source : *sources)
-                if (source.panels)
-                    source.buffer = kernel_.argument(builder_.plan(), source.panels->place, false);
+                if (source.panels || source.deinterleaved)
+                    source.buffer = kernel_.argument(
+                        builder_.plan(),
+                        source.panels ? source.panels->place : source.deinterleaved->place, false);
     }
 
-    Source source(const Operand& operand, const Tiling& tiling, bool in_place, Side side) {
+    Source source(const Operand& operand, const Tiling& tiling, Reading reading, Side side) {
         const char* const side_name = side == Side::rows ? "rows" : "columns";
-        if (in_place) {
+        if (reading == Reading::in_place) {
             schedule_.directives.push_back({"direct", side_name, {}, "less work than packing"});
-            return {operand.term, std::nullopt};
+            return {.term = operand.term};
         }
         const auto number = row_sources_.size() + column_sources_.size();
         std::string name = kernel_.nest.name + "_" + side_name;
         if (number > 1) name += std::to_string(number);
+        if (reading == Reading::deinterleaved) {
+            const auto& load = std::get<Load>(operand.term->term);
+            const std::int64_t step = load.at.affine.coefficient(c_.lane.var);
+            return {.term = operand.term,
+                    .deinterleaved = deinterleave(kernel_, load, step, name, builder_)};
+        }
         Kernel packed = kernel_;
         if (!are_conditions_packed_) packed.conditions = {};
-        return {operand.term, pack(packed, operand.term, c_.batch, tiling, side, name, builder_)};
+        return {.term = operand.term,
+                .panels = pack(packed, operand.term, c_.batch, tiling, side, name, builder_)};
     }
 
     /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
@@ -368,14 +378,31 @@ class ContractionLowering {
         Body body;
         for (const Source& source : column_sources_) {
             const Lanes lanes{tile_.lanes, tile_.vectors, {}};
+            std::optional<AffineForm> first;
+            if (source.deinterleaved) first = first_neighbour(body, source);
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
-                       Body load = store_one(source.line, column,
-                                             read(source, column_tile_, form(0), column));
+                       const Value value =
+                           first ? make_load(kernel_.nest, source.buffer, {*first + column})
+                                 : read(source, column_tile_, form(0), column);
+                       Body load = store_one(source.line, column, value);
                        return source.panels ? load : guarded(is_read(column), std::move(load));
                    }));
         }
         append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
         return body;
+    }
+
+    /// Where the copy holds the tile's first column: its quotient by the step, among the elements
+    /// of its residue.
+    AffineForm first_neighbour(Body& body, const Source& source) {
+        const Deinterleaved& copy = *source.deinterleaved;
+        const auto& load = std::get<Load>(source.term->term);
+        const AffineForm element = at(form(0), form(0))(load.at.affine) - form(copy.first);
+        const VarId residue = kernel_.nest.add(Var{"residue"});
+        const VarId quotient = kernel_.nest.add(Var{"quotient"});
+        body.push_back(make_let_var(residue, element, 1, copy.step));
+        body.push_back(make_let_var(quotient, element, copy.step, 0));
+        return form(residue, copy.elements) + form(quotient);
     }
 
     /// The operand's value at a row or column of the tile.

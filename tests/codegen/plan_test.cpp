@@ -202,6 +202,14 @@ TEST_CASE("a term too deep to walk is refused") {
           "  = hint: make an intermediate array with `:=`");
 }
 
+TEST_CASE("an operand that squares again and again is walked once") {
+    std::string text = "D[i,l] := sum[j](u59*C[j,l]) where u1 = A[i,j]";
+    for (int n = 2; n < 60; ++n) text += format(", u{0} = u{1}*u{1}", n, n - 1);
+    const Signature signature{{"A", array({40, 40})}, {"C", array({40, 40})}};
+    CHECK(str(codegen::plan(bound(text, signature), example_target(64))).find("  tile ") !=
+          std::string::npos);
+}
+
 TEST_CASE("several types in one kernel") {
     check("y[i] := A[i,k]*B[i,k]",
           {{"A", array({12, 40}, DType::f32)}, {"B", array({12, 40}, DType::f64)}});

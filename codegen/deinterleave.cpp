@@ -1,0 +1,73 @@
+// codegen/deinterleave.cpp – a copy of an operand whose lanes stand a few elements apart
+#include "codegen/deinterleave.h"
+
+#include <algorithm>
+
+#include "base/integer.h"
+#include "codegen/nest_build.h"
+#include "codegen/tasks.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// The first and the last element that are read; where conditions exclude points, those in bounds.
+std::pair<std::int64_t, std::int64_t> range(const Kernel& kernel, const Load& load) {
+    const auto [first, last] = value_range(kernel, load.at.affine);
+    return {std::max<std::int64_t>(first, 0),
+            std::min(last, kernel.nest.at(load.buffer).elements - 1)};
+}
+
+}  // namespace
+
+std::int64_t deinterleaved_elements(const Kernel& kernel, const Load& load) {
+    const auto [first, last] = range(kernel, load);
+    return last - first + 1;
+}
+
+Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t step,
+                           const std::string& name, PlanBuilder& builder) {
+    const auto [first, last] = range(kernel, load);
+    const Buffer& source = kernel.nest.at(load.buffer);
+    const std::int64_t lanes =
+        builder.target().vector_bytes / std::int64_t(size_bytes(source.dtype));
+    Deinterleaved copy{0, first, step, ceil_div(ceil_div(last - first + 1, step), lanes) * lanes};
+    copy.place = builder.temporary(name, source.dtype, step * copy.elements);
+
+    Kernel copying;
+    copying.nest = kernel.nest;
+    copying.nest.name = name;
+    copying.places = kernel.places;
+    copying.next_let = kernel.next_let;
+    const BufferId to = copying.argument(builder.plan(), copy.place, true);
+    Nest& nest = copying.nest;
+    const Axis vectors{nest.add(Var{"vector"}), copy.elements / lanes};
+    Body body;
+    for (std::int64_t residue = 0; residue < step; ++residue) {
+        const AffineForm start = form(vectors.var, lanes);
+        Lanes inside{lanes, 1, {}};
+        // The end of the array: what lies beyond is not read from the copy either.
+        const std::int64_t count = ceil_div(last - first + 1 - residue, step);
+        if (count < copy.elements) inside.limit = bound(form(count) - start);
+        append(body, over_lanes(nest, inside, [&](const AffineForm& offset) {
+                   const AffineForm element = start + offset;
+                   Body store;
+                   store.push_back(make_store(
+                       to, {form(residue * copy.elements) + element},
+                       make_load(nest, load.buffer, {form(first + residue) + step * element})));
+                   return store;
+               }));
+    }
+    Schedule schedule{Strategy::contraction, name, {}};
+    schedule.directives.push_back(
+        {"deinterleave", name, {step, copy.elements}, "residues, elements of each"});
+    const double cycles = 3 * double(step);
+    const TaskSplit split = split_tasks(nest, {vectors}, 1, cycles);
+    schedule.directives.push_back({"parallel", "", {split.tasks}, ""});
+    nest.body = parallel(split, wrap(split.loops, std::move(body)));
+    builder.add_step(std::move(copying), std::move(schedule));
+    return copy;
+}
+
+}  // namespace ricci::codegen

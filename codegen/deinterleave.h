@@ -1,0 +1,27 @@
+// codegen/deinterleave.h – a copy of an operand whose lanes stand a few elements apart
+//
+// The copy holds the elements that the operand reads, in the order of memory, but those of each
+// residue of their place together: lanes `step` elements apart become neighbours. Unlike panels it
+// holds each element once, however many columns share it, as those of a strided convolution do.
+#pragma once
+
+#include "codegen/plan_builder.h"
+
+namespace ricci::codegen {
+
+/// An operand's elements, residue by residue.
+struct Deinterleaved {
+    std::size_t place = 0;      ///< the plan buffer
+    std::int64_t first = 0;     ///< the element of the operand's buffer that is copied to 0
+    std::int64_t step = 1;      ///< residues
+    std::int64_t elements = 0;  ///< of one residue
+};
+
+/// How many elements the copy of a load takes; its place must be affine.
+[[nodiscard]] std::int64_t deinterleaved_elements(const Kernel& kernel, const Load& load);
+
+/// Adds the step that copies the elements that the load, of lanes `step` apart, reads.
+[[nodiscard]] Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t step,
+                                         const std::string& name, PlanBuilder& builder);
+
+}  // namespace ricci::codegen
