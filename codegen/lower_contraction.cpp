@@ -42,8 +42,7 @@ class ContractionLowering {
         rows_.outer = c_.rows;
         std::erase(rows_.outer, rows_.axis);
         rows_.step = tile_.rows;
-        rows_.pitch = power_of_two_above(tile_.rows);
-        columns_ = {c_.columns, c_.lane, tile_.columns(), tile_.columns()};
+        columns_ = {c_.columns, c_.lane, tile_.columns()};
         schedule_ = {Strategy::contraction, kernel.nest.name, {}};
         are_conditions_packed_ = are_conditions_of_batch(kernel, c_);
         take_lane_conditions();
@@ -57,7 +56,7 @@ class ContractionLowering {
         const Axis column_tiles{kernel_.nest.add(Var{"column_tile"}), columns_.tiles()};
         row_tile_ = row_tiles.var;
         column_tile_ = column_tiles.var;
-        kernel_.nest.body = task_loops(row_tiles, column_tiles, tile_body());
+        kernel_.nest.body = task_loops(row_tiles, column_tiles);
         builder_.add_step(std::move(kernel_), std::move(schedule_));
     }
 
@@ -195,14 +194,14 @@ class ContractionLowering {
     // Loops.
 
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
-    Body task_loops(const Axis& row_tiles, const Axis& column_tiles, Body tile) {
+    Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
         const auto depth = double(points(kernel_.reduced));
         const double element_cycles = std::max(1.0, body_cost(kernel_) - 2) / 2;
         const double tile_cycles = depth * double(tile_.rows * tile_.vectors) * element_cycles;
         const double all =
             tile_cycles * double(row_tiles.extent * column_tiles.extent * points(rows_.outer) *
                                  points(columns_.outer) * points(c_.batch));
-        const double wanted = std::clamp(all / 64, task_cycles, 4 * task_cycles) / tile_cycles;
+        const double wanted = std::clamp(all / 128, task_cycles, 64 * task_cycles) / tile_cycles;
         const double line_bytes = depth * double(size_bytes(kernel_.body->dtype));
         const double fitting = 0.5 * double(builder_.target().l2_bytes) / line_bytes;
         const double tiles_a_side = std::sqrt(std::max(1.0, wanted));
@@ -234,7 +233,7 @@ class ContractionLowering {
         const TaskSplit split =
             split_tasks(nest, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
         describe(split, row_block, column_block);
-        Body body = wrap({column_range, row_range}, std::move(tile));
+        Body body = wrap({column_range, row_range}, tile_body());
         return parallel(split, wrap(split.loops, std::move(body)));
     }
 

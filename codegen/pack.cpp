@@ -40,6 +40,11 @@ constexpr std::int64_t line_bytes = 64;
 /// One page a point at worst: what a first-level TLB holds with room to spare.
 constexpr std::int64_t points_a_block = 16;
 
+/// Reduced points from which on tiles read rows faster one by one than side by side: each line of
+/// a panel of rows is used for many points, and the lines of a whole panel are asked for at once.
+/// Of 1024x2048 by 2048x1024 (f32, Zen 5) 20 ms instead of 24.
+constexpr std::int64_t least_long_sum = 256;
+
 class Packer {
   public:
     Packer(const Kernel& kernel, const Value& term, const Tiling& tiling, const std::string& name,
@@ -68,41 +73,54 @@ class Packer {
         for (const Axis& axis : tiling_.outer)
             if (depends_on(term_, axis.var)) panels_.outer.push_back(axis);
         panels_.tiles = tiling_.tiles();
-        const Axis& last = kernel_.reduced.back();
-        const bool by_row = side == Side::rows && kernel_.conditions.is_empty() &&
-                            is_contiguous(term_, last.var) &&
-                            !is_contiguous(term_, tiling_.axis.var);
+        side_ = side;
+        const bool by_row = is_by_row();
         by_row ? lay_out_by_row() : lay_out_interleaved();
         panels_.place =
             builder_.temporary(kernel_.nest.name, term_->dtype,
                                points(panels_.outer) * panels_.tiles * panels_.elements);
         buffer_ = kernel_.argument(builder_.plan(), panels_.place, true);
         tile_ = {kernel_.nest.add(Var{"tile"}), panels_.tiles};
-        finish(by_row ? copy_rows() : interleave());
+        if (by_row && squares_) tile_ = {kernel_.nest.add(Var{"square"}), whole_squares() + 1};
+        finish(!by_row ? interleave() : squares_ ? transpose_rows() : copy_rows());
         return panels_;
     }
 
   private:
+    /// Whether panels hold one row after the other: where rows are contiguous as they stand, and
+    /// where sums are long, whose tiles read single rows faster than one wide panel.
+    [[nodiscard]] bool is_by_row() {
+        const Axis& last = kernel_.reduced.back();
+        if (side_ != Side::rows || !kernel_.conditions.is_empty()) return false;
+        if (!is_contiguous(term_, tiling_.axis.var)) return is_contiguous(term_, last.var);
+        const bool has_squares = last.extent >= lanes_ && tiling_.axis.extent >= lanes_ &&
+                                 !is_contiguous(term_, last.var);
+        if (!has_squares || points(kernel_.reduced) < least_long_sum) return false;
+        squares_ = last;
+        return true;
+    }
     void lay_out_by_row() {
         const std::int64_t line = line_bytes / std::int64_t(size_bytes(term_->dtype));
         const std::int64_t lines = (points(kernel_.reduced) + line - 1) / line | 1;
         panels_.point_step = 1;
         panels_.element_step = lines * line;
         panels_.elements = tiling_.step * panels_.element_step;
-        describe(false);
+        describe(squares_.has_value());
     }
     void lay_out_interleaved() {
-        panels_.point_step = tiling_.pitch;
+        panels_.point_step = tiling_.step;
         panels_.element_step = 1;
-        panels_.elements = points(kernel_.reduced) * tiling_.pitch;
+        panels_.elements = points(kernel_.reduced) * tiling_.step;
         find_squares();
         describe(!is_contiguous(term_, tiling_.axis.var) && !squares_);
     }
     void describe(bool is_gathered) {
-        const char* why = panels_.point_step == 1 ? "tiles, elements, step of a row; copied"
-                          : is_gathered           ? "tiles, elements, step of a point; gathered"
-                          : squares_              ? "tiles, elements, step of a point; transposed"
-                                                  : "tiles, elements, step of a point";
+        const bool by_row = panels_.point_step == 1;
+        const char* why = by_row && squares_ ? "tiles, elements, step of a row; transposed"
+                          : by_row           ? "tiles, elements, step of a row; copied"
+                          : is_gathered      ? "tiles, elements, step of a point; gathered"
+                          : squares_         ? "tiles, elements, step of a point; transposed"
+                                             : "tiles, elements, step of a point";
         schedule_.directives.push_back(
             {"pack",
              kernel_.nest.name,
@@ -124,9 +142,12 @@ class Packer {
         return body;
     }
 
-    /// A line may be three vectors of the accumulators, whose elements may be wider.
+    /// A line of rows is any number of them; one of columns may be three vectors of the
+    /// accumulators, whose elements may be wider.
     [[nodiscard]] std::int64_t lanes_of_line() const {
-        return std::min(tiling_.pitch & -tiling_.pitch, lanes_);
+        return std::min(
+            side_ == Side::rows ? power_of_two_above(tiling_.step) : tiling_.step & -tiling_.step,
+            lanes_);
     }
 
     /// Row by row, in vectors along the innermost reduced axis.
@@ -166,13 +187,70 @@ class Packer {
         return body;
     }
 
+    [[nodiscard]] std::int64_t whole_squares() const { return tiling_.axis.extent / lanes_; }
+
+    /// Squares of as many rows as there are lanes, from column to row: rows of all panels follow
+    /// each other. After the last whole square the rows that are left, and zeros.
+    Body transpose_rows() {
+        Nest& nest = kernel_.nest;
+        const Axis last = *squares_;
+        const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
+        const VarId row = nest.add(Var{"row"});
+        const std::int64_t whole = last.extent / lanes_ * lanes_;
+        const auto points_of = [&](const Value& term, const AffineForm& element,
+                                   const AffineForm& from, const LoopBound& limit) {
+            return over_lanes(nest, {lanes_, 1, limit}, [&](const AffineForm& offset) {
+                Substitution here;
+                here.replace(last.var, from + offset);
+                here.replace(tiling_.axis.var, element);
+                const Address at{panels_.at(form(0), reduced_point(kernel_.reduced), element)};
+                return store(here(at), here(term));
+            });
+        };
+        const auto rows = [&](const Value& term, const AffineForm& first, LoopBound lower,
+                              LoopBound upper, Bind bind) {
+            const AffineForm element = first + form(row);
+            Body loop;
+            loop.push_back(
+                make_loop(row, bind, lower, upper, points_of(term, element, form(start), {})));
+            Body body;
+            body.push_back(
+                make_loop(start, Bind::serial, bound(0), bound(whole), std::move(loop), lanes_));
+            if (whole < last.extent) {
+                Body rest;
+                rest.push_back(
+                    make_loop(row, Bind::serial, lower, upper,
+                              points_of(term, element, form(whole), bound(last.extent - whole))));
+                append(body, std::move(rest));
+            }
+            std::vector<AxisRange> outer;
+            for (const Axis& axis : kernel_.reduced)
+                if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
+            return wrap(outer, std::move(body));
+        };
+        const AffineForm square = form(tile_.var);
+        const std::int64_t done = whole_squares() * lanes_;
+        const auto test = [&](Op op) {
+            return make_operation(op, {make_index(square), make_integer(whole_squares())},
+                                  DType::boolean);
+        };
+        Body body = guarded(test(Op::lt),
+                            rows(term_, lanes_ * square, bound(0), bound(lanes_), Bind::unroll));
+        Body end = rows(term_, form(0), bound(done), bound(tiling_.axis.extent), Bind::serial);
+        append(end, rows(make_number(term_->dtype, 0), form(0), bound(tiling_.axis.extent),
+                         bound(panels_.tiles * tiling_.step), Bind::serial));
+        append(body, guarded(test(Op::ge), std::move(end)));
+        return body;
+    }
+
     /// Reduced point by reduced point, in vectors along the tiled axis. Panels are filled a block
     /// of points at a time: the rows of memory that a block touches serve the next panels too.
     Body interleave() {
         block_points();
         Lanes lanes;
         lanes.lanes = lanes_of_line();
-        lanes.unroll = tiling_.pitch / lanes.lanes;
+        lanes.unroll = ceil_div(tiling_.step, lanes.lanes);
+        if (tiling_.step % lanes.lanes != 0) lanes.limit = bound(tiling_.step);
         Body body;
         // Right before the elements where all panels have an edge: the line is in the first cache.
         Body zeros = has_edge() ? zero_edge(lanes) : Body{};
@@ -183,9 +261,7 @@ class Packer {
             append(body, guarded(is_last, over_outer_squares(over_points(std::move(zeros)))));
             zeros.clear();
         }
-        // Lines may be longer than a tile's step: what is loaded there belongs to the next tile.
-        if (has_edge() || tiling_.pitch > tiling_.step)
-            lanes.limit = bound(form(tiling_.axis.extent) - first());
+        if (has_edge()) lanes.limit = with(lanes.limit, form(tiling_.axis.extent) - first());
         if (squares_) {
             append(body, transpose(lanes));
             return body;
@@ -198,11 +274,11 @@ class Packer {
     Body zero_edge(const Lanes& lanes) {
         const std::int64_t inside = tiling_.axis.extent - (tile_.extent - 1) * tiling_.step;
         const std::int64_t whole = inside / lanes.lanes;
-        return over_lanes(kernel_.nest, {lanes.lanes, lanes.unroll - whole, {}},
-                          [&](const AffineForm& offset) {
-                              return store(place(form(whole * lanes.lanes) + offset),
-                                           make_number(term_->dtype, 0));
-                          });
+        Lanes beyond{lanes.lanes, lanes.unroll - whole, lanes.limit};
+        for (BoundTerm& term : beyond.limit) term.form.constant -= whole * lanes.lanes;
+        return over_lanes(kernel_.nest, beyond, [&](const AffineForm& offset) {
+            return store(place(form(whole * lanes.lanes) + offset), make_number(term_->dtype, 0));
+        });
     }
     /// The lines of one reduced point, from element `start` on.
     Body vectors_of_elements(const Lanes& lanes, const Substitution& point,
@@ -218,7 +294,7 @@ class Packer {
     /// of lanes by points of that axis are loaded by rows and stored by lines.
     void find_squares() {
         if (!kernel_.conditions.is_empty() || is_contiguous(term_, tiling_.axis.var) ||
-            tiling_.pitch < lanes_)
+            lanes_of_line() < lanes_)
             return;
         std::vector<Axis> axes = {kernel_.reduced.back()};
         axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
@@ -331,6 +407,7 @@ class Packer {
     Schedule schedule_;
     Kernel kernel_;
     Panels panels_;
+    Side side_ = Side::rows;
     Axis tile_;
     BufferId buffer_{};
     std::optional<Axis> squares_;     ///< its points and the lanes are squares, transposed

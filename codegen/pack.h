@@ -1,7 +1,7 @@
 // codegen/pack.h – operands of a contraction laid out as its innermost loop reads them
 //
 // A panel holds, for one tile, `step` rows or columns at every reduced point, in one of two orders:
-//   interleaved  [k][pitch]: a line of columns, or of rows, for each reduced point
+//   interleaved  [k][step]: a line of columns, or of rows, for each reduced point
 //   by row       [row][pitch]: rows that are contiguous in the reduced axes are copied as they are;
 //                the pitch is an odd number of cache lines, so that rows do not meet in one set
 // What lies beyond the tiled axis is 0 in the last tile.
@@ -17,7 +17,6 @@ struct Tiling {
     std::vector<Axis> outer;  ///< axes that are not tiled
     Axis axis;                ///< the tiled one
     std::int64_t step = 1;    ///< rows or columns of a tile
-    std::int64_t pitch = 1;   ///< elements of a line of a panel
 
     [[nodiscard]] std::int64_t tiles() const { return (axis.extent + step - 1) / step; }
 };

@@ -99,6 +99,19 @@ TEST_CASE("operands that are contiguous along neither side's axis are packed by 
     CHECK(plan.find("tasks 1 ") == std::string::npos);
 }
 
+TEST_CASE("rows of long sums are packed one after the other, transposed where need be") {
+    const auto check_rows = [](const std::string& text, const Signature& signature) {
+        CHECK(str(codegen::plan(bound(text, signature), example_target(64)))
+                  .find("step of a row; transposed") != std::string::npos);
+        check(text, signature);
+    };
+    check_rows("C[i,j] := A[k,i]*B[k,j]", {{"A", array({261, 37})}, {"B", array({261, 45})}});
+    check_rows("C[i,j] := A[k,i]*B[k,j]", {{"A", array({256, 32})}, {"B", array({256, 64})}});
+    check_rows("C[i,j] := A[k,i]*B[k,j]",
+               {{"A", array({261, 37}, DType::f64)}, {"B", array({261, 45}, DType::f64)}});
+    check_rows("C[b,i,j] := A[l,b,k,i]*B[l,k,j]",
+               {{"A", array({13, 2, 20, 29})}, {"B", array({13, 20, 50})}});
+}
 TEST_CASE("tiles read shared elements where they stand") {
     const Signature forward = {{"X", array({2, 5, 13, 21})}, {"W", array({17, 5, 3, 3})}};
     for (const char* text :
