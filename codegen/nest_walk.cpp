@@ -36,6 +36,14 @@ Value renamed_value(const Value& value, const std::vector<BufferId>& renamed) {
 
 }  // namespace
 
+void for_each_store(const Body& body, const std::function<void(const Store&)>& visit) {
+    for (const Stmt& stmt : body) {
+        if (const auto* loop = std::get_if<Loop>(&stmt.node)) for_each_store(loop->body, visit);
+        if (const auto* guard = std::get_if<Guard>(&stmt.node)) for_each_store(guard->body, visit);
+        if (const auto* store = std::get_if<Store>(&stmt.node)) visit(*store);
+    }
+}
+
 void for_each_value(const Body& body, const std::function<void(const Value&)>& visit) {
     for (const Stmt& stmt : body)
         match(
@@ -77,14 +85,6 @@ void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
 }
 
 namespace {
-
-void for_each_store(const Body& body, const std::function<void(const Store&)>& visit) {
-    for (const Stmt& stmt : body) {
-        if (const auto* loop = std::get_if<Loop>(&stmt.node)) for_each_store(loop->body, visit);
-        if (const auto* guard = std::get_if<Guard>(&stmt.node)) for_each_store(guard->body, visit);
-        if (const auto* store = std::get_if<Store>(&stmt.node)) visit(*store);
-    }
-}
 
 void rename_stores(Body& body, const std::vector<BufferId>& renamed) {
     for (Stmt& stmt : body) {

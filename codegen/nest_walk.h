@@ -12,6 +12,9 @@ namespace ricci::codegen {
 /// Calls `visit` for every buffer that a statement or value names.
 void for_each_buffer(const Body& body, const std::function<void(BufferId)>& visit);
 
+/// Calls `visit` for every store of the body's own statements and those inside.
+void for_each_store(const Body& body, const std::function<void(const Store&)>& visit);
+
 /// Calls `visit` for every value of the body's own statements and those inside, with whole terms
 /// (not their parts).
 void for_each_value(const Body& body, const std::function<void(const Value&)>& visit);

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "codegen/cpu/nest_emitter.h"
 #include "codegen/cpu/operations.h"
+#include "codegen/nest_walk.h"
 
 namespace ricci::codegen::cpu {
 
@@ -37,7 +38,25 @@ void NestEmitter::emit(llvm::Module& module, const std::string& symbol) {
     RICCI_ASSERT(nest_.body.size() == 1 && std::holds_alternative<Loop>(nest_.body[0].node) &&
                      std::get<Loop>(nest_.body[0].node).bind == Bind::parallel,
                  format("nest `{}` is not one parallel loop", nest_.name));
-    function_ = declare_body(module, symbol + ".body");
+    llvm::Function* any = emit_body(module, symbol + ".body");
+    const std::vector<bool> streamed = unaligned_streams();
+    if (std::ranges::find(streamed, true) == streamed.end())
+        return emit_entry(module, symbol, any, nullptr, streamed);
+    // Stores go around the caches in whole aligned vectors: a second kernel for outputs that are.
+    Nest aligned_nest = nest_;
+    for (std::size_t i = 0; i < streamed.size(); ++i)
+        if (streamed[i]) aligned_nest.buffers[i].alignment = target_.vector_bytes;
+    NestEmitter second(ir_, aligned_nest, target_);
+    llvm::Function* aligned = second.emit_body(module, symbol + ".aligned");
+    if (!second.streams_) {
+        aligned->eraseFromParent();
+        aligned = nullptr;
+    }
+    emit_entry(module, symbol, any, aligned, streamed);
+}
+
+llvm::Function* NestEmitter::emit_body(llvm::Module& module, const std::string& symbol) {
+    function_ = declare_body(module, symbol);
     llvm::BasicBlock* start = add_block("start");
     ir_.SetInsertPoint(start);
     allocate_buffers();
@@ -45,7 +64,18 @@ void NestEmitter::emit(llvm::Module& module, const std::string& symbol) {
     // Stores that went around the caches are ordered before whatever the caller does next.
     if (streams_) ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     ir_.CreateRetVoid();
-    emit_entry(module, symbol, function_);
+    return function_;
+}
+
+/// By buffer: whether stores to it should go around the caches, and it may begin anywhere.
+std::vector<bool> NestEmitter::unaligned_streams() const {
+    std::vector<bool> found(nest_.buffers.size());
+    for_each_store(nest_.body, [&](const Store& store) {
+        if (store.hint == StoreHint::streaming)
+            found[std::size_t(store.buffer)] =
+                nest_.at(store.buffer).alignment % target_.vector_bytes != 0;
+    });
+    return found;
 }
 
 /// The kernel proper takes its buffers as arguments: there, unlike for pointers loaded from
@@ -72,20 +102,37 @@ llvm::Function* NestEmitter::declare_body(llvm::Module& module, const std::strin
     return function;
 }
 
-/// `void symbol(i64 first, i64 last, ptr buffers)`: unpacks the buffers.
-void NestEmitter::emit_entry(llvm::Module& module, const std::string& symbol,
-                             llvm::Function* body_function) {
+/// `void symbol(i64 first, i64 last, ptr buffers)`: unpacks the buffers, and calls the kernel for
+/// aligned outputs, if there is one, where those are.
+void NestEmitter::emit_entry(llvm::Module& module, const std::string& symbol, llvm::Function* any,
+                             llvm::Function* aligned, const std::vector<bool>& streamed) {
     auto* type = llvm::FunctionType::get(
         ir_.getVoidTy(), {ir_.getInt64Ty(), ir_.getInt64Ty(), ir_.getPtrTy()}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module);
     function_->setDoesNotThrow();
     ir_.SetInsertPoint(add_block("start"));
     std::vector<llvm::Value*> args = {function_->getArg(0), function_->getArg(1)};
-    for (unsigned i = 0; i + 2 < body_function->arg_size(); ++i) {
-        llvm::Value* slot = ir_.CreateConstGEP1_64(ir_.getPtrTy(), function_->getArg(2), i);
+    llvm::Value* places = ir_.getInt64(0);
+    unsigned position = 0;
+    for (std::size_t i = 0; i < nest_.buffers.size(); ++i) {
+        if (nest_.buffers[i].space != Space::argument) continue;
+        llvm::Value* slot =
+            ir_.CreateConstGEP1_64(ir_.getPtrTy(), function_->getArg(2), position++);
         args.push_back(ir_.CreateLoad(ir_.getPtrTy(), slot));
+        if (streamed[i])
+            places = ir_.CreateOr(places, ir_.CreatePtrToInt(args.back(), ir_.getInt64Ty()));
     }
-    ir_.CreateCall(body_function, args);
+    if (aligned != nullptr) {
+        llvm::BasicBlock* fast = add_block("aligned");
+        llvm::BasicBlock* slow = add_block("any");
+        llvm::Value* offset = ir_.CreateAnd(places, std::uint64_t(target_.vector_bytes - 1));
+        ir_.CreateCondBr(ir_.CreateICmpEQ(offset, ir_.getInt64(0)), fast, slow);
+        ir_.SetInsertPoint(fast);
+        ir_.CreateCall(aligned, args);
+        ir_.CreateRetVoid();
+        ir_.SetInsertPoint(slow);
+    }
+    ir_.CreateCall(any, args);
     ir_.CreateRetVoid();
 }
 

@@ -100,7 +100,10 @@ class NestEmitter {
 
     // Statements: emit_statement.cpp.
     llvm::Function* declare_body(llvm::Module& module, const std::string& symbol);
-    void emit_entry(llvm::Module& module, const std::string& symbol, llvm::Function* body);
+    llvm::Function* emit_body(llvm::Module& module, const std::string& symbol);
+    [[nodiscard]] std::vector<bool> unaligned_streams() const;
+    void emit_entry(llvm::Module& module, const std::string& symbol, llvm::Function* any,
+                    llvm::Function* aligned, const std::vector<bool>& streamed);
     void allocate_buffers();
     void body(const Body& statements);
     void statement(const Stmt& statement);
