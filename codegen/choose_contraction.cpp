@@ -20,6 +20,11 @@ constexpr double least_points = 4096;
 /// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
 /// where it stands, without tiles.
 constexpr double most_packed = 268'435'456;
+/// Columns are read where they stand when a panel would hold each element so often, on average, ...
+constexpr double least_shared = 2;
+/// ... and from a deinterleaved copy, which is smaller than the panel and read as fast: a kernel of
+/// 3 taps at a stride of 2 has 2.25 less what the borders take.
+constexpr double least_copied = 1.5;
 /// Of rows that a tile must divide: fewer leave too much to the loads.
 constexpr std::int64_t least_whole_rows = 6;
 
@@ -110,15 +115,15 @@ class Chooser {
         if (!load->at.computed) {
             const std::int64_t step = load->at.affine.coefficient(c().lane.var);
             if (step == 1 && is_near(term)) return Reading::in_place;
-            if (step > 1 && step <= longest_short_step &&
-                is_overlapping(term, columns() * depth_, 1.5))
+            if (step > 1 && step <= longest_short_step && span_of_load(kernel_, *load) > 0 &&
+                is_overlapping(term, columns() * depth_, least_copied))
                 return Reading::deinterleaved;
         }
         return has_lane_conditions() ? Reading::in_place : Reading::packed;
     }
-    /// Whether a panel would hold the elements of an operand more than once, so often on average.
+    /// Whether a panel would hold each element of an operand, on average, at least so often.
     [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements,
-                                      double often = 2) const {
+                                      double often = least_shared) const {
         const auto* load = std::get_if<Load>(&term->term);
         if (load == nullptr || load->at.computed) return false;
         const auto [first, last] = value_range(kernel_, load->at.affine);
@@ -177,8 +182,8 @@ class Chooser {
         elements *= double(points(c().batch)) * depth_;
         for (std::size_t i = 0; i < choice_.columns.size(); ++i)
             if (choice_.columns[i] == Reading::deinterleaved)
-                elements += double(deinterleaved_elements(
-                    kernel_, std::get<Load>(c().column_operands[i].term->term)));
+                elements += double(
+                    span_of_load(kernel_, std::get<Load>(c().column_operands[i].term->term)));
         return elements;
     }
 

@@ -12,6 +12,9 @@ namespace ricci::codegen {
 
 namespace {
 
+/// Of a vector of each residue that is gathered by whole vectors and stored.
+constexpr double residue_cycles = 3;
+
 /// The first and the last element that are read; where conditions exclude points, those in bounds.
 std::pair<std::int64_t, std::int64_t> range(const Kernel& kernel, const Load& load) {
     const auto [first, last] = value_range(kernel, load.at.affine);
@@ -21,9 +24,9 @@ std::pair<std::int64_t, std::int64_t> range(const Kernel& kernel, const Load& lo
 
 }  // namespace
 
-std::int64_t deinterleaved_elements(const Kernel& kernel, const Load& load) {
+std::int64_t span_of_load(const Kernel& kernel, const Load& load) {
     const auto [first, last] = range(kernel, load);
-    return last - first + 1;
+    return std::max<std::int64_t>(last - first + 1, 0);
 }
 
 Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t step,
@@ -47,7 +50,8 @@ Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t 
     for (std::int64_t residue = 0; residue < step; ++residue) {
         const AffineForm start = form(vectors.var, lanes);
         Lanes inside{lanes, 1, {}};
-        // The end of the array: what lies beyond is not read from the copy either.
+        // The end of what is read: tiles mask the lanes that have no column, so that they do not
+        // read beyond it in the copy either.
         const std::int64_t count = ceil_div(last - first + 1 - residue, step);
         if (count < copy.elements) inside.limit = bound(form(count) - start);
         append(body, over_lanes(nest, inside, [&](const AffineForm& offset) {
@@ -62,8 +66,7 @@ Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t 
     Schedule schedule{Strategy::contraction, name, {}};
     schedule.directives.push_back(
         {"deinterleave", name, {step, copy.elements}, "residues, elements of each"});
-    const double cycles = 3 * double(step);
-    const TaskSplit split = split_tasks(nest, {vectors}, 1, cycles);
+    const TaskSplit split = split_tasks(nest, {vectors}, 1, residue_cycles * double(step));
     schedule.directives.push_back({"parallel", "", {split.tasks}, ""});
     nest.body = parallel(split, wrap(split.loops, std::move(body)));
     builder.add_step(std::move(copying), std::move(schedule));

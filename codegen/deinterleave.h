@@ -14,13 +14,14 @@ struct Deinterleaved {
     std::size_t place = 0;      ///< the plan buffer
     std::int64_t first = 0;     ///< the element of the operand's buffer that is copied to 0
     std::int64_t step = 1;      ///< residues
-    std::int64_t elements = 0;  ///< of one residue
+    std::int64_t elements = 0;  ///< of one residue, with those that fill the last vector
 };
 
-/// How many elements the copy of a load takes; its place must be affine.
-[[nodiscard]] std::int64_t deinterleaved_elements(const Kernel& kernel, const Load& load);
+/// From the first element that a load of an affine place reads to the last one: what is copied, but
+/// for the end of the last vectors. 0 where conditions exclude all that is in bounds.
+[[nodiscard]] std::int64_t span_of_load(const Kernel& kernel, const Load& load);
 
-/// Adds the step that copies the elements that the load, of lanes `step` apart, reads.
+/// Adds the step that copies the elements that the load, of lanes `step` apart, reads: some.
 [[nodiscard]] Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t step,
                                          const std::string& name, PlanBuilder& builder);
 

@@ -4,8 +4,9 @@
 // its innermost loop loads a line of each column panel, broadcasts each row's scalar, and evaluates
 // the rest of the body. Panels are padded, so that tiles are always full: only the writes look at
 // the edges. Where conditions tie columns to the reduced axes, as in the gradient of a convolution,
-// columns are read where they stand: the bounds of the innermost loops follow the columns outside
-// the tile, and lanes that a condition excludes keep what they have.
+// columns are read where they stand, or from a deinterleaved copy: the bounds of the innermost
+// loops follow the columns outside the tile, and lanes that a condition excludes keep what they
+// have.
 #include <algorithm>
 #include <cmath>
 
@@ -24,8 +25,8 @@ namespace {
 /// A row or column operand where the tile reads it.
 struct Source {
     Value term;
-    std::optional<Panels> panels = {};                ///< none: read where it stands, or from
-    std::optional<Deinterleaved> deinterleaved = {};  ///< this copy
+    std::optional<Panels> panels = {};
+    std::optional<Deinterleaved> deinterleaved = {};  ///< neither: read where it stands
     BufferId buffer{};                                ///< of the panels or the copy
     BufferId line{};                                  ///< registers of a column operand's line
 };
@@ -201,6 +202,8 @@ class ContractionLowering {
         const double all =
             tile_cycles * double(row_tiles.extent * column_tiles.extent * points(rows_.outer) *
                                  points(columns_.outer) * points(c_.batch));
+        // Large blocks read the panels of large products less often from memory, and still leave a
+        // hundred tasks.
         const double wanted = std::clamp(all / 128, task_cycles, 64 * task_cycles) / tile_cycles;
         const double line_bytes = depth * double(size_bytes(kernel_.body->dtype));
         const double fitting = 0.5 * double(builder_.target().l2_bytes) / line_bytes;
@@ -350,7 +353,7 @@ class ContractionLowering {
         return body;
     }
 
-    /// Lanes beyond the columns of an operand that is read where it stands.
+    /// Lanes beyond the columns of an operand that is not packed.
     Body clear_lines() {
         Body body;
         for (const Source& source : column_sources_) {

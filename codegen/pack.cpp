@@ -40,9 +40,9 @@ constexpr std::int64_t line_bytes = 64;
 /// One page a point at worst: what a first-level TLB holds with room to spare.
 constexpr std::int64_t points_a_block = 16;
 
-/// Reduced points from which on tiles read rows faster one by one than side by side: each line of
-/// a panel of rows is used for many points, and the lines of a whole panel are asked for at once.
-/// Of 1024x2048 by 2048x1024 (f32, Zen 5) 20 ms instead of 24.
+/// Reduced points from which on tiles read rows faster one by one than side by side: a line of the
+/// cache then serves many points of one row, not one or two of all. On Zen 5 a product of
+/// 1024x2048 by 2048x1024 (f32) takes 20 ms instead of 24, less than 256 points gain nothing.
 constexpr std::int64_t least_long_sum = 256;
 
 class Packer {
@@ -74,30 +74,38 @@ class Packer {
             if (depends_on(term_, axis.var)) panels_.outer.push_back(axis);
         panels_.tiles = tiling_.tiles();
         side_ = side;
-        const bool by_row = is_by_row();
-        by_row ? lay_out_by_row() : lay_out_interleaved();
+        layout_ = choose_layout();
+        layout_ == Layout::interleaved ? lay_out_interleaved() : lay_out_by_row();
         panels_.place =
             builder_.temporary(kernel_.nest.name, term_->dtype,
                                points(panels_.outer) * panels_.tiles * panels_.elements);
         buffer_ = kernel_.argument(builder_.plan(), panels_.place, true);
-        tile_ = {kernel_.nest.add(Var{"tile"}), panels_.tiles};
-        if (by_row && squares_) tile_ = {kernel_.nest.add(Var{"square"}), whole_squares() + 1};
-        finish(!by_row ? interleave() : squares_ ? transpose_rows() : copy_rows());
+        if (layout_ == Layout::transposed_rows) {
+            const Axis square{kernel_.nest.add(Var{"square"}), whole_squares() + 1};
+            finish(square, transpose_rows(form(square.var)));
+        } else {
+            tile_ = {kernel_.nest.add(Var{"tile"}), panels_.tiles};
+            finish(tile_, layout_ == Layout::copied_rows ? copy_rows() : interleave());
+        }
         return panels_;
     }
 
   private:
-    /// Whether panels hold one row after the other: where rows are contiguous as they stand, and
-    /// where sums are long, whose tiles read single rows faster than one wide panel.
-    [[nodiscard]] bool is_by_row() {
+    enum class Layout : std::uint8_t {
+        interleaved,
+        copied_rows,      ///< by row, as they stand
+        transposed_rows,  ///< by row, where columns are contiguous and sums long
+    };
+    [[nodiscard]] Layout choose_layout() const {
         const Axis& last = kernel_.reduced.back();
-        if (side_ != Side::rows || !kernel_.conditions.is_empty()) return false;
-        if (!is_contiguous(term_, tiling_.axis.var)) return is_contiguous(term_, last.var);
-        const bool has_squares = last.extent >= lanes_ && tiling_.axis.extent >= lanes_ &&
-                                 !is_contiguous(term_, last.var);
-        if (!has_squares || points(kernel_.reduced) < least_long_sum) return false;
-        squares_ = last;
-        return true;
+        if (side_ != Side::rows || !kernel_.conditions.is_empty()) return Layout::interleaved;
+        const bool has_contiguous_rows = is_contiguous(term_, last.var);
+        if (!is_contiguous(term_, tiling_.axis.var))
+            return has_contiguous_rows ? Layout::copied_rows : Layout::interleaved;
+        const bool has_squares =
+            !has_contiguous_rows && last.extent >= lanes_ && tiling_.axis.extent >= lanes_;
+        return has_squares && points(kernel_.reduced) >= least_long_sum ? Layout::transposed_rows
+                                                                        : Layout::interleaved;
     }
     void lay_out_by_row() {
         const std::int64_t line = line_bytes / std::int64_t(size_bytes(term_->dtype));
@@ -105,7 +113,7 @@ class Packer {
         panels_.point_step = 1;
         panels_.element_step = lines * line;
         panels_.elements = tiling_.step * panels_.element_step;
-        describe(squares_.has_value());
+        describe(false);
     }
     void lay_out_interleaved() {
         panels_.point_step = tiling_.step;
@@ -115,12 +123,12 @@ class Packer {
         describe(!is_contiguous(term_, tiling_.axis.var) && !squares_);
     }
     void describe(bool is_gathered) {
-        const bool by_row = panels_.point_step == 1;
-        const char* why = by_row && squares_ ? "tiles, elements, step of a row; transposed"
-                          : by_row           ? "tiles, elements, step of a row; copied"
-                          : is_gathered      ? "tiles, elements, step of a point; gathered"
-                          : squares_         ? "tiles, elements, step of a point; transposed"
-                                             : "tiles, elements, step of a point";
+        const char* why =
+            layout_ == Layout::transposed_rows ? "tiles, elements, step of a row; transposed"
+            : layout_ == Layout::copied_rows   ? "tiles, elements, step of a row; copied"
+            : is_gathered                      ? "tiles, elements, step of a point; gathered"
+            : squares_                         ? "tiles, elements, step of a point; transposed"
+                                               : "tiles, elements, step of a point";
         schedule_.directives.push_back(
             {"pack",
              kernel_.nest.name,
@@ -128,6 +136,8 @@ class Packer {
              why});
         const double vectors = double(panels_.elements) / double(lanes_);
         cycles_ = vectors * (cost({term_}) + (is_gathered ? gathered_cycles : contiguous_cycles));
+        if (layout_ == Layout::transposed_rows)  // a square is not a panel
+            cycles_ = double(points(kernel_.reduced)) * (cost({term_}) + 2 * contiguous_cycles);
     }
 
     [[nodiscard]] bool has_edge() const { return tiling_.axis.extent % tiling_.step != 0; }
@@ -142,8 +152,8 @@ class Packer {
         return body;
     }
 
-    /// A line of rows is any number of them; one of columns may be three vectors of the
-    /// accumulators, whose elements may be wider.
+    /// A line of rows is any number of them (what a vector has more is masked); one of columns may
+    /// be three vectors of the accumulators, whose elements may be wider.
     [[nodiscard]] std::int64_t lanes_of_line() const {
         return std::min(
             side_ == Side::rows ? power_of_two_above(tiling_.step) : tiling_.step & -tiling_.step,
@@ -190,10 +200,11 @@ class Packer {
     [[nodiscard]] std::int64_t whole_squares() const { return tiling_.axis.extent / lanes_; }
 
     /// Squares of as many rows as there are lanes, from column to row: rows of all panels follow
-    /// each other. After the last whole square the rows that are left, and zeros.
-    Body transpose_rows() {
+    /// each other, so that squares need not begin where panels do. After the last whole square the
+    /// rows that are left, and zeros.
+    Body transpose_rows(const AffineForm& square) {
         Nest& nest = kernel_.nest;
-        const Axis last = *squares_;
+        const Axis last = kernel_.reduced.back();
         const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
         const VarId row = nest.add(Var{"row"});
         const std::int64_t whole = last.extent / lanes_ * lanes_;
@@ -228,7 +239,6 @@ class Packer {
                 if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
             return wrap(outer, std::move(body));
         };
-        const AffineForm square = form(tile_.var);
         const std::int64_t done = whole_squares() * lanes_;
         const auto test = [&](Op op) {
             return make_operation(op, {make_index(square), make_integer(whole_squares())},
@@ -384,13 +394,14 @@ class Packer {
         block_ = AxisRange{axis, bound(0), bound(blocks)};
     }
 
-    void finish(Body body) {
+    /// Tasks over the outer axes and `pieces`: panels, or squares of rows.
+    void finish(const Axis& pieces, Body body) {
         std::vector<Axis> order = panels_.outer;
         if (has_outer_squares()) {
             std::ranges::replace(order, *squares_, strip_);
             cycles_ *= double(lanes_of_line());
         }
-        order.push_back(tile_);
+        order.push_back(pieces);
         TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
         schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
         if (block_) {
@@ -408,9 +419,10 @@ class Packer {
     Kernel kernel_;
     Panels panels_;
     Side side_ = Side::rows;
+    Layout layout_ = Layout::interleaved;
     Axis tile_;
     BufferId buffer_{};
-    std::optional<Axis> squares_;     ///< its points and the lanes are squares, transposed
+    std::optional<Axis> squares_;     ///< its points and lines are squares, transposed
     Axis strip_;                      ///< of as many points as there are lanes, where it is outer
     std::optional<AxisRange> block_;  ///< blocks of reduced points, outside the panels of a task
     std::int64_t lanes_ = 1;

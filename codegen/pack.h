@@ -2,8 +2,9 @@
 //
 // A panel holds, for one tile, `step` rows or columns at every reduced point, in one of two orders:
 //   interleaved  [k][step]: a line of columns, or of rows, for each reduced point
-//   by row       [row][pitch]: rows that are contiguous in the reduced axes are copied as they are;
-//                the pitch is an odd number of cache lines, so that rows do not meet in one set
+//   by row       [row][pitch]: rows that are contiguous in the reduced axes are copied as they are,
+//                those of long sums that are not are transposed; the pitch is an odd number of
+//                cache lines, so that rows do not meet in one set
 // What lies beyond the tiled axis is 0 in the last tile.
 #pragma once
 
@@ -41,7 +42,8 @@ struct Panels {
 /// Which operand is packed: columns are read as vectors and must be interleaved.
 enum class Side : std::uint8_t { rows, columns };
 
-/// Adds the step that packs an operand: tasks over panels, vectors along the contiguous side.
+/// Adds the step that packs an operand: tasks over panels, or over squares of rows; vectors along
+/// the contiguous side, or squares of both.
 [[nodiscard]] Panels pack(const Kernel& kernel, const Value& term, const std::vector<Axis>& batch,
                           const Tiling& tiling, Side side, const std::string& name,
                           PlanBuilder& builder);

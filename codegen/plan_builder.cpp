@@ -38,6 +38,7 @@ std::int64_t task_count(const Nest& nest) {
 }  // namespace
 
 std::size_t PlanBuilder::add_buffer(PlanBuffer buffer) {
+    RICCI_ASSERT(buffer.elements >= 0, format("{} has {} elements", buffer.name, buffer.elements));
     plan_.buffers.push_back(std::move(buffer));
     return plan_.buffers.size() - 1;
 }

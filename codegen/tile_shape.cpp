@@ -26,6 +26,7 @@ TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, s
     const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
     for (std::int64_t vectors = 1; vectors <= 3; ++vectors) {
         if ((vectors - 1) * lanes >= contraction.lane.extent) break;
+        // Two for products in progress; a body of three operands has its inner result, too.
         const std::int64_t left =
             target.vector_registers - (per_element > 1 ? 4 : 2) - vectors * per_column;
         const std::int64_t most = std::min(left / (vectors * per_element + per_row), most_rows);

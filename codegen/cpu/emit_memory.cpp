@@ -176,7 +176,8 @@ llvm::Value* NestEmitter::load_with_steps(BufferId buffer, const Access& access)
         llvm::Value* pointer =
             ir_.CreateGEP(element, access.pointer, ir_.getInt64(std::uint64_t(number) * lanes_));
         // Between elements of lanes that run there is memory, after the last one perhaps not.
-        const bool is_whole = !mask_ && number + 1 < unsigned(access.lane);
+        const bool is_whole =
+            !mask_ && (number + 1) * lanes_ <= (lanes_ - 1) * unsigned(access.lane) + 1;
         llvm::Value* part =
             is_whole
                 ? static_cast<llvm::Value*>(ir_.CreateAlignedLoad(vector, pointer, align))

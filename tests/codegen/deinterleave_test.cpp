@@ -73,3 +73,24 @@ TEST_CASE("deinterleaved columns agree with the reference at every border") {
                     }
     CHECK(deinterleaved > 30);
 }
+
+TEST_CASE("nothing is copied of an operand whose reads are all excluded") {
+    ArgumentSpec delay{.dtype = DType::i64, .shape = {}, .strides = {}, .value = {}};
+    delay.value = std::int64_t{300};
+    const Signature signature{
+        {"X", tests::array({137})}, {"W", tests::array({17, 13, 9})}, {"delay", delay}};
+    const BoundProgram program = tests::bound(
+        "Y[o,x] := sum[c,r | 2*x+r >= $delay](X[2*x+r-$delay]*W[o,c,r]) where x in 0:55",
+        signature);
+    CHECK_FALSE(deinterleaves(program));
+    CHECK(tests::compiled_difference(program, signature) == "");
+}
+
+TEST_CASE("the last element of an array is the last that lanes with long steps read") {
+    const Signature signature{{"X", tests::array({3, 80}, DType::f64)},
+                              {"W", tests::array({16, 3, 8}, DType::f64)}};
+    const BoundProgram program = tests::bound("Y[o,x] := X[c,4*x+r]*W[o,c,r]", signature);
+    for (const int bytes : {16, 32, 64})
+        CHECK(tests::interpreted_difference(program, signature, tests::example_target(bytes)) ==
+              "");
+}

@@ -170,7 +170,9 @@ Array make_array(const Spec& spec, bool is_updated) {
                 case Fill::ones:   return Array::full(made.dtype, made.shape, 1);
                 case Fill::arange: return Array::arange(made.dtype, made.shape);
                 case Fill::randint:
-                    return Array::randint(made.dtype, made.shape, made.low, made.high, made.seed);
+                    return Array::randint(is_complex(made.dtype) ? DType::f64 : made.dtype,
+                                          made.shape, made.low, made.high, made.seed)
+                        .to(made.dtype);
             }
             return Array();
         });
