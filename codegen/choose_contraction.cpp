@@ -95,6 +95,7 @@ class Chooser {
             const TileShape whole = choose_tile(c(), rows, lanes, target_, Rows::whole);
             if (whole.rows >= least_whole_rows) choice_.tile = whole;
         }
+        prefer_columns_in_place(lanes);
         const bool has_row_edge = rows % choice_.tile.rows != 0;
         for (const Operand& operand : c().row_operands)
             choice_.rows.push_back(
@@ -104,6 +105,20 @@ class Chooser {
                     : Reading::packed);
         for (const Operand& operand : c().column_operands)
             choice_.columns.push_back(reading_of_columns(operand.term));
+    }
+
+    /// Taller tiles, where they are few enough for columns to be read where they stand.
+    void prefer_columns_in_place(std::int64_t lanes) {
+        const auto is_packed = [&] {
+            return std::ranges::any_of(c().column_operands, [&](const Operand& operand) {
+                return reading_of_columns(operand.term) == Reading::packed;
+            });
+        };
+        if (!is_packed()) return;
+        const TileShape tall =
+            choose_tile(c(), choice_.row_axis.extent, lanes, target_, Rows::most);
+        const TileShape best = std::exchange(choice_.tile, tall);
+        if (is_packed()) choice_.tile = best;
     }
 
     [[nodiscard]] static bool is_load(const Value& term) {
@@ -219,11 +234,12 @@ bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contractio
            std::ranges::all_of(kernel.conditions.equal_zero, is_of_batch);
 }
 
-std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const Target& target) {
+std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const Target& target,
+                                                    const std::optional<Axis>& lane) {
     if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return std::nullopt;
     if (double(points(kernel.free)) * double(points(kernel.reduced)) < least_points)
         return std::nullopt;
-    std::optional<Contraction> found = find_contraction(kernel, LaneRule::cheapest);
+    std::optional<Contraction> found = find_contraction(kernel, LaneRule::cheapest, lane);
     if (!found) return std::nullopt;
     return Chooser(kernel, std::move(*found), target).run();
 }

@@ -32,8 +32,8 @@ struct ContractionChoice {
 ///
 /// Conditions may move the bounds of the reduced axes along every free axis but the tiled one of
 /// the rows; what they say of single lanes must be inequalities over columns that are read where
-/// they stand.
-[[nodiscard]] std::optional<ContractionChoice> choose_contraction(const Kernel& kernel,
-                                                                  const Target& target);
+/// they stand. The lanes run along `lane`, if it is given.
+[[nodiscard]] std::optional<ContractionChoice> choose_contraction(
+    const Kernel& kernel, const Target& target, const std::optional<Axis>& lane = std::nullopt);
 
 }  // namespace ricci::codegen

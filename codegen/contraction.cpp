@@ -80,8 +80,8 @@ std::int64_t longest_step(const Kernel& kernel, const Axis& axis) {
 
 class Finder {
   public:
-    Finder(const Kernel& kernel, LaneRule rule)
-        : kernel_(kernel), rule_(rule), dependence_(kernel) {}
+    Finder(const Kernel& kernel, LaneRule rule, const std::optional<Axis>& lane)
+        : kernel_(kernel), rule_(rule), given_(lane), dependence_(kernel) {}
 
     std::optional<Contraction> find() {
         if (!is_candidate()) return std::nullopt;
@@ -154,6 +154,7 @@ class Finder {
     [[nodiscard]] std::optional<Axis> best_lane(const std::vector<Axes>& parts) const {
         std::optional<Axis> best;
         for (const Axis& axis : kernel_.free) {
+            if (given_ && axis != *given_) continue;
             const auto part = std::ranges::find_if(
                 parts, [&](const Axes& each) { return (each & dependence_.of(axis)).any(); });
             if (part == parts.end()) continue;
@@ -306,6 +307,7 @@ class Finder {
 
     const Kernel& kernel_;
     LaneRule rule_;
+    std::optional<Axis> given_;
     Dependence dependence_;
     std::unordered_set<const ValueNode*> visited_;  ///< a term may be shared
     std::vector<Axes> leaves_;
@@ -327,8 +329,9 @@ double write_cycles(const Kernel& kernel, const Axis& lane) {
     return step == 1 ? contiguous : step <= longest_short_step ? near : scattered;
 }
 
-std::optional<Contraction> find_contraction(const Kernel& kernel, LaneRule rule) {
-    return Finder(kernel, rule).find();
+std::optional<Contraction> find_contraction(const Kernel& kernel, LaneRule rule,
+                                            const std::optional<Axis>& lane) {
+    return Finder(kernel, rule, lane).find();
 }
 
 }  // namespace ricci::codegen

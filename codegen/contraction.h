@@ -48,7 +48,8 @@ enum class LaneRule : std::uint8_t {
 [[nodiscard]] double write_cycles(const Kernel& kernel, const Axis& lane);
 
 /// Nothing when the kernel is no contraction: one operand, operands that cannot be told apart, or a
-/// condition between rows and columns.
-[[nodiscard]] std::optional<Contraction> find_contraction(const Kernel& kernel, LaneRule rule);
+/// condition between rows and columns. The lanes run along `lane`, if it is given.
+[[nodiscard]] std::optional<Contraction> find_contraction(
+    const Kernel& kernel, LaneRule rule, const std::optional<Axis>& lane = std::nullopt);
 
 }  // namespace ricci::codegen

@@ -496,6 +496,11 @@ class ContractionLowering {
 bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder,
                        Splitting splitting) {
     std::optional<ContractionChoice> choice = choose_contraction(kernel, builder.target());
+    // A product with few columns may have its lanes where the other plan has them: they are read
+    // where they stand, and what little is written far apart costs less than packing.
+    if ((!choice || choice->cycles >= otherwise.cycles) && otherwise.axis &&
+        !otherwise.is_reduced_axis)
+        choice = choose_contraction(kernel, builder.target(), otherwise.axis);
     if (!choice || choice->cycles >= otherwise.cycles) return false;
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder))

@@ -24,6 +24,7 @@ TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, s
     TileShape best{1, 1, lanes};
     double best_score = 0;
     const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
+    std::int64_t fewest = row_axis;
     for (std::int64_t vectors = 1; vectors <= 3; ++vectors) {
         if ((vectors - 1) * lanes >= contraction.lane.extent) break;
         // Two for products in progress; a body of three operands has its inner result, too.
@@ -31,7 +32,10 @@ TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, s
             target.vector_registers - (per_element > 1 ? 4 : 2) - vectors * per_column;
         const std::int64_t most = std::min(left / (vectors * per_element + per_row), most_rows);
         if (most < 1) continue;
-        std::int64_t rows = ceil_div(row_axis, ceil_div(row_axis, most));
+        const std::int64_t tiles = ceil_div(row_axis, most);
+        if (allowed == Rows::most && vectors > 1 && tiles > fewest) continue;
+        fewest = std::min(fewest, tiles);
+        std::int64_t rows = ceil_div(row_axis, tiles);
         if (allowed == Rows::whole)
             for (rows = std::min(most, row_axis); row_axis % rows != 0;) --rows;
         const std::int64_t width = vectors * lanes;

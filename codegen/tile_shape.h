@@ -20,6 +20,7 @@ struct TileShape {
 enum class Rows : std::uint8_t {
     any,    ///< the last tile of an axis may be part empty
     whole,  ///< a divisor of the axis: rows that are read where they stand
+    most,   ///< so many that the fewest tiles take them: columns that are read where they stand
 };
 
 /// The tile that does most operations a load: all registers but two hold accumulators, held terms

@@ -135,6 +135,22 @@ TEST_CASE("lanes run along the axis that fills them, if sums are long") {
         check(text, {{"C", array({20, 200})}, {"A", array({20, 30})}, {"B", array({30, 37})}});
 }
 
+TEST_CASE("columns are read where they stand if few tiles of rows share them") {
+    const Signature signature{{"W", array({64, 40})}, {"X", array({2, 40, 9, 20})}};
+    const std::string text = "Y[n,o,h,w] := X[n,c,h,w]*W[o,c]";
+    const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+    CHECK(plan.find("  direct columns ") != std::string::npos);
+    CHECK(plan.find("  tile o 13 ") != std::string::npos);
+    check(text, signature);
+    // Lanes along the longer side, though what is written lies far apart.
+    const Signature thin{{"A", array({150, 320})}, {"B", array({150, 8})}};
+    const std::string product = "C[i,j] := A[k,i]*B[k,j]";
+    const std::string thin_plan = str(codegen::plan(bound(product, thin), example_target(64)));
+    CHECK(thin_plan.find("  direct columns ") != std::string::npos);
+    CHECK(thin_plan.find("  tile j 8 ") != std::string::npos);
+    check(product, thin);
+}
+
 TEST_CASE("places of maxima are stored in the narrowest type that holds them") {
     const auto type_of_place = [](std::int64_t extent, const std::string& range) {
         const Signature signature = {{"A", array({5, extent})}, {"B", array({20})}};
