@@ -25,9 +25,6 @@ constexpr double least_shared = 2;
 /// ... and from a deinterleaved copy, which is smaller than the panel and read as fast: a kernel of
 /// 3 taps at a stride of 2 has 2.25 less what the borders take.
 constexpr double least_copied = 1.5;
-/// Of rows that a tile must divide: fewer leave too much to the loads.
-constexpr std::int64_t least_whole_rows = 6;
-
 class Chooser {
   public:
     Chooser(const Kernel& kernel, Contraction contraction, const Target& target)
@@ -42,11 +39,15 @@ class Chooser {
         const std::int64_t lanes =
             std::min(codegen::lanes(kernel_, target_), power_of_two_above(c().lane.extent));
         if (lanes < 2 || !conditions_allow()) return std::nullopt;
-        choose_tile_and_places(lanes);
-        if (!is_readable() || packed_elements() > most_packed) return std::nullopt;
-        choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
-        choice_.cycles = cycles();
-        return std::move(choice_);
+        std::optional<ContractionChoice> best;
+        for (const Rows allowed : {Rows::any, Rows::whole, Rows::most}) {
+            choose_places(lanes, allowed);
+            if (!is_readable() || packed_elements() > most_packed) continue;
+            choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
+            choice_.cycles = cycles();
+            if (!best || choice_.cycles < best->cycles) best = choice_;
+        }
+        return best;
     }
 
   private:
@@ -84,45 +85,23 @@ class Chooser {
         return double(points(c().columns)) * double(c().lane.extent);
     }
 
-    void choose_tile_and_places(std::int64_t lanes) {
-        const std::int64_t rows = choice_.row_axis.extent;
-        choice_.tile = choose_tile(c(), rows, lanes, target_, Rows::any);
-        // Rows that share elements, as those of a convolution's weight gradient.
-        const double row_panel = double(points(c().rows)) * depth_;
-        if (std::ranges::all_of(c().row_operands, [&](const Operand& operand) {
-                return is_overlapping(operand.term, row_panel);
-            })) {
-            const TileShape whole = choose_tile(c(), rows, lanes, target_, Rows::whole);
-            if (whole.rows >= least_whole_rows) choice_.tile = whole;
-        }
-        prefer_columns_in_place(lanes);
-        const bool has_row_edge = rows % choice_.tile.rows != 0;
+    void choose_places(std::int64_t lanes, Rows allowed) {
+        choice_.tile = choose_tile(c(), choice_.row_axis.extent, lanes, target_, allowed);
+        choice_.rows.clear();
         for (const Operand& operand : c().row_operands)
-            choice_.rows.push_back(
-                is_load(operand.term) && !has_row_edge &&
-                        (column_tiles() <= 2 || is_overlapping(operand.term, row_panel))
-                    ? Reading::in_place
-                    : Reading::packed);
+            choice_.rows.push_back(reading_of_rows(operand.term));
+        choice_.columns.clear();
         for (const Operand& operand : c().column_operands)
             choice_.columns.push_back(reading_of_columns(operand.term));
     }
 
-    /// Taller tiles, where they are few enough for columns to be read where they stand.
-    void prefer_columns_in_place(std::int64_t lanes) {
-        const auto is_packed = [&] {
-            return std::ranges::any_of(c().column_operands, [&](const Operand& operand) {
-                return reading_of_columns(operand.term) == Reading::packed;
-            });
-        };
-        if (!is_packed()) return;
-        const TileShape tall =
-            choose_tile(c(), choice_.row_axis.extent, lanes, target_, Rows::most);
-        const TileShape best = std::exchange(choice_.tile, tall);
-        if (is_packed()) choice_.tile = best;
-    }
-
-    [[nodiscard]] static bool is_load(const Value& term) {
-        return std::holds_alternative<Load>(term->term);
+    /// Rows are read where they stand if few tiles of columns would read their panels, or if they
+    /// share elements, as those of a convolution's weight gradient.
+    [[nodiscard]] Reading reading_of_rows(const Value& term) const {
+        const bool has_edge = choice_.row_axis.extent % choice_.tile.rows != 0;
+        if (!std::holds_alternative<Load>(term->term) || has_edge) return Reading::packed;
+        const bool is_shared = is_overlapping(term, double(points(c().rows)) * depth_);
+        return column_tiles() <= 2 || is_shared ? Reading::in_place : Reading::packed;
     }
     [[nodiscard]] Reading reading_of_columns(const Value& term) const {
         const auto* load = std::get_if<Load>(&term->term);
@@ -202,16 +181,21 @@ class Chooser {
         return elements;
     }
 
-    /// Two operations a cycle.
+    /// Two operations a cycle, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {
+        constexpr double packed = 0.3;  // an element
         const TileShape& tile = choice_.tile;
-        const double vectors =
-            double(points(c().columns)) * double(ceil_div(c().lane.extent, tile.lanes));
+        const auto area = double(tile.rows * tile.vectors);
+        const double vectors = double(points(c().columns)) *
+                               double(ceil_div(c().lane.extent, tile.columns()) * tile.vectors);
+        const double rows = double(row_tiles() * tile.rows);
         const double operations = std::max(1.0, body_cost(kernel_) - 2);
-        const double latency = std::max(1.0, 8.0 / double(tile.rows * tile.vectors));
-        return double(points(c().batch)) * double(points(c().rows)) * vectors * depth_ *
-                   operations / 2 * latency +
-               packed_elements() + write_cycles(kernel_, c().lane) * double(points(kernel_.free));
+        const double latency = std::max(1.0, 8 / area);
+        const double loads = 1 + 0.1 * double(tile.rows + tile.vectors) / area;
+        return double(points(c().batch)) * rows * vectors * depth_ * operations / 2 * latency *
+                   loads +
+               packed * packed_elements() +
+               write_cycles(kernel_, c().lane) * double(points(kernel_.free));
     }
 
     const Kernel& kernel_;

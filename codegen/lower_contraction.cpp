@@ -498,9 +498,11 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
     std::optional<ContractionChoice> choice = choose_contraction(kernel, builder.target());
     // A product with few columns may have its lanes where the other plan has them: they are read
     // where they stand, and what little is written far apart costs less than packing.
-    if ((!choice || choice->cycles >= otherwise.cycles) && otherwise.axis &&
-        !otherwise.is_reduced_axis)
-        choice = choose_contraction(kernel, builder.target(), otherwise.axis);
+    if (otherwise.axis && !otherwise.is_reduced_axis) {
+        std::optional<ContractionChoice> other =
+            choose_contraction(kernel, builder.target(), otherwise.axis);
+        if (other && (!choice || other->cycles < choice->cycles)) choice = std::move(other);
+    }
     if (!choice || choice->cycles >= otherwise.cycles) return false;
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder))
