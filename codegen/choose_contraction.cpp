@@ -25,6 +25,7 @@ constexpr double least_shared = 2;
 /// ... and from a deinterleaved copy, which is smaller than the panel and read as fast: a kernel of
 /// 3 taps at a stride of 2 has 2.25 less what the borders take.
 constexpr double least_copied = 1.5;
+
 class Chooser {
   public:
     Chooser(const Kernel& kernel, Contraction contraction, const Target& target)
