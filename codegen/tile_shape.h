@@ -23,8 +23,9 @@ enum class Rows : std::uint8_t {
     most,   ///< so many that the fewest tiles take them: columns that are read where they stand
 };
 
-/// The tile that does most operations a load: all registers but two hold accumulators, held terms
-/// and the column operands' line. AVX-512: 14 x 2 for a product, 7 x 2 with one held term.
+/// The tile that does most operations a load: all registers but two, or four with terms held for
+/// each element, hold accumulators, held terms and the column operands' line. AVX-512: 14 x 2 for
+/// a product, 6 x 2 with one held term.
 [[nodiscard]] TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent,
                                     std::int64_t lanes, const Target& target, Rows allowed);
 
