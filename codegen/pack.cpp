@@ -179,10 +179,7 @@ class Packer {
             Body loop;
             loop.push_back(make_loop(start, Bind::serial, bound(0), bound(last.extent),
                                      std::move(body), lanes.lanes));
-            std::vector<AxisRange> outer;
-            for (const Axis& axis : kernel_.reduced)
-                if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
-            return wrap(outer, std::move(loop));
+            return over_points_but(last, std::move(loop));
         };
         Body body;
         const Axis rows{row, tiling_.step};
@@ -234,10 +231,7 @@ class Packer {
                               points_of(term, element, form(whole), bound(last.extent - whole))));
                 append(body, std::move(rest));
             }
-            std::vector<AxisRange> outer;
-            for (const Axis& axis : kernel_.reduced)
-                if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
-            return wrap(outer, std::move(body));
+            return over_points_but(last, std::move(body));
         };
         const std::int64_t done = whole_squares() * lanes_;
         const auto test = [&](Op op) {
@@ -365,12 +359,16 @@ class Packer {
                                      std::move(squares), lanes.lanes));
             append(body, std::move(rest));
         }
+        return over_points_but(last, std::move(body));
+    }
+
+    /// The body at every reduced point of the axes but one.
+    Body over_points_but(const Axis& last, Body body) const {
         std::vector<AxisRange> outer;
         for (const Axis& axis : kernel_.reduced)
             if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
         return wrap(outer, std::move(body));
     }
-
     Body over_points(Body body) {
         std::vector<AxisRange> ranges;
         for (const ReducedLoop& loop : reduced_loops(kernel_, kernel_.reduced).loops)
