@@ -1,6 +1,8 @@
 // codegen/lower.cpp – the choice of a strategy
 #include "codegen/lower.h"
 
+#include <vector>
+
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 
@@ -15,7 +17,29 @@ std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
                                                 : results;
 }
 
+bool lower_chain(RowChain chain, PlanBuilder& builder) {
+    return builder.target().is_gpu() ? gpu::lower_row_chain(std::move(chain), builder)
+                                     : lower_row_chain(std::move(chain), builder);
+}
+
 }  // namespace
+
+void lower(std::vector<Kernel> kernels, PlanBuilder& builder) {
+    const Target& target = builder.target();
+    const ChainRules rules = target.is_gpu() ? ChainRules{} : chain_rules(target);
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        if (kernels[k].writes.empty()) continue;  // part of a chain
+        std::optional<RowChain> chain;
+        if (!target.is_plain) chain = find_row_chain(kernels, k, builder.plan(), rules);
+        std::vector<std::size_t> members = chain ? chain->members : std::vector<std::size_t>();
+        if (chain && lower_chain(std::move(*chain), builder)) {
+            for (const std::size_t member : members) kernels[member] = {};
+            continue;
+        }
+        lower(std::move(kernels[k]), builder);
+        kernels[k] = {};
+    }
+}
 
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     if (builder.target().is_gpu()) {

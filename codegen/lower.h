@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen/plan_builder.h"
+#include "codegen/row_chain.h"
 
 namespace ricci::codegen {
 
@@ -36,6 +37,19 @@ void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& buil
 
 /// Serial loops over the axes, one task: for people to read.
 void lower_serial(Kernel kernel, PlanBuilder& builder);
+
+/// Kernels that pass over the same rows, as one. False, and nothing done, where they do better
+/// apart.
+[[nodiscard]] bool lower_row_chain(RowChain chain, PlanBuilder& builder);
+/// What may be a stage of a chain: what runs in lanes along its rows. Refers to the target.
+[[nodiscard]] ChainRules chain_rules(const Target& target);
+
+/// Marks plain stores along the axis into outputs larger than the caches that the kernel itself
+/// does not read: they are written past the caches.
+void stream_large_outputs(Kernel& kernel, const Axis& lanes, Schedule& schedule);
+
+/// Lowers the kernels of a plan, in order; chains of rows become one kernel.
+void lower(std::vector<Kernel> kernels, PlanBuilder& builder);
 
 /// Chooses the strategy for a kernel and lowers it.
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);

@@ -10,13 +10,14 @@ namespace {
 /// 1.5 to 1.7 on copies of 64 MB, loss below the last level cache's share.
 constexpr std::int64_t streaming_bytes = 32 << 20;
 
-/// Marks plain stores of large outputs that the kernel itself does not read.
-void stream_large_outputs(Kernel& kernel, const LanePlan& lanes, Schedule& schedule) {
+}  // namespace
+
+void stream_large_outputs(Kernel& kernel, const Axis& lanes, Schedule& schedule) {
     for (Store& write : kernel.writes) {
         const Buffer& buffer = kernel.nest.at(write.buffer);
         const std::int64_t bytes = buffer.elements * std::int64_t(size_bytes(buffer.dtype));
         if (bytes < streaming_bytes || write.combine || write.at.computed) continue;
-        if (!lanes.axis || write.at.affine.coefficient(lanes.axis->var) != 1) continue;
+        if (write.at.affine.coefficient(lanes.var) != 1) continue;
         bool is_read = false;
         for (const Touch& touch : touches(kernel))
             is_read |= !touch.is_store && touch.buffer == write.buffer;
@@ -26,11 +27,9 @@ void stream_large_outputs(Kernel& kernel, const LanePlan& lanes, Schedule& sched
     }
 }
 
-}  // namespace
-
 void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
     Schedule schedule{Strategy::pointwise, kernel.nest.name, {}};
-    stream_large_outputs(kernel, lanes, schedule);
+    if (lanes.axis) stream_large_outputs(kernel, *lanes.axis, schedule);
     lower_free_lanes(kernel, lanes, 1, schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }

@@ -10,7 +10,6 @@
 #include "codegen/few_points.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/atomic_sums.h"
-#include "codegen/gpu/lower.h"
 #include "codegen/group.h"
 #include "codegen/implied_conditions.h"
 #include "codegen/kernel.h"
@@ -70,7 +69,7 @@ class Planner {
             add(make_kernel(program_, groups_[g], builder_.plan(), current));
             note_checks(groups_[g]);
         }
-        gpu::lower(std::move(kernels_), builder_);
+        lower(std::move(kernels_), builder_);
         Plan plan = std::move(builder_).finish();
         put_checks_off(plan);
         return plan;
@@ -125,12 +124,11 @@ class Planner {
         return used;
     }
 
-    /// On a GPU kernels that follow each other may become one: they are lowered together.
+    /// Kernels that follow each other may become one: they are lowered together.
     void add(Kernel kernel) {
         (void)fold_indices(kernel);
         for (const Touch& touch : touches(kernel)) relies_on_data_ |= touch.is_computed;
-        if (!builder_.target().is_gpu()) return lower(std::move(kernel), builder_);
-        gpu::use_atomic_sums(kernel, builder_.target());
+        if (builder_.target().is_gpu()) gpu::use_atomic_sums(kernel, builder_.target());
         kernels_.push_back(std::move(kernel));
     }
 
@@ -193,7 +191,7 @@ class Planner {
         for (const BoundEquation& write : group.writes)
             for (std::size_t c = 0; c < program_.checks.size(); ++c) {
                 if (program_.checks[c].verdict != write.target) continue;
-                gpu::lower(std::exchange(kernels_, {}), builder_);
+                lower(std::exchange(kernels_, {}), builder_);
                 builder_.add_check(c, places_.at(position(write.target)));
                 may_wait_.push_back(!std::exchange(relies_on_data_, false));
             }

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
 #include "codegen/cpu/nest_emitter.h"
+#include "codegen/cpu/wide.h"
 
 namespace ricci::codegen::cpu {
 
@@ -49,6 +50,7 @@ std::string entry_symbol(const Nest& nest, std::size_t position) {
 std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, std::span<const Nest> nests,
                                    const Target& target) {
     auto module = std::make_unique<llvm::Module>("ricci", context);
+    if (target.vector_bytes == 64) allow_avx512(*module);
     llvm::IRBuilder<> ir(context);
     for (std::size_t i = 0; i < nests.size(); ++i) {
         NestEmitter(ir, nests[i], target).emit(*module, entry_symbol(nests[i], i));

@@ -18,15 +18,16 @@ Wide power_of_two(Wide n, Wide like) {
 }
 
 struct Reduced {
-    Wide n;          ///< integer
+    Rounded n;
     Wide remainder;  ///< x - n ln 2
 };
 
 /// For |x| below 2^10: n times the upper part of ln 2 is exact, with and without fma.
 Reduced reduce(Wide x) {
-    const auto [whole, n] = round_product(x, x.number(std::numbers::log2e));
-    const Wide rest = multiply_add(whole, pick(x, -0.693145751953125, -0.69314718048553913832), x);
-    return {n, multiply_add(whole, pick(x, -1.42860677e-06, -7.4406171100123968e-11), rest)};
+    const Rounded n = round_product(x, x.number(std::numbers::log2e));
+    const Wide rest =
+        multiply_add(n.whole, pick(x, -0.693145751953125, -0.69314718048553913832), x);
+    return {n, multiply_add(n.whole, pick(x, -1.42860677e-06, -7.4406171100123968e-11), rest)};
 }
 
 /// e^r - 1.
@@ -39,10 +40,13 @@ Wide expm1_core(Wide r) {
     return multiply_add(r * r, p, r);
 }
 
-/// 2^n in two factors, either of which is a normal number, so that only the last product rounds.
-Wide scale(Wide y, Wide n) {
-    const Wide half = shift_right_arithmetic(n, 1);
-    return y * power_of_two(half, y) * power_of_two(n - half, y);
+/// y 2^(n + shift), rounded once: without an instruction for it by two powers that are normal
+/// numbers.
+Wide scale(Wide y, const Rounded& n, int shift) {
+    if (has_scale(y)) return scale(y, shift == 0 ? n.whole : n.whole + double(shift));
+    const Wide power = n.integer + n.integer.integer(shift);
+    const Wide half = shift_right_arithmetic(power, 1);
+    return y * power_of_two(half, y) * power_of_two(power - half, y);
 }
 
 /// Beyond these e^x is 0 or infinite. NaN passes.
@@ -63,12 +67,12 @@ Wide small_to_floating(Wide integer, Wide like) {
 
 Wide exp_shifted(Wide x, int shift) {
     const auto [n, r] = reduce(limited(x));
-    return scale(expm1_core(r) + 1.0, n + n.integer(shift));
+    return scale(expm1_core(r) + 1.0, n, shift);
 }
 
 Wide exp_sum(Wide x, Wide tail) {
     const auto [n, r] = reduce(limited(x));
-    return scale(expm1_core(r + tail) + 1.0, n);
+    return scale(expm1_core(r + tail) + 1.0, n, 0);
 }
 
 Wide exp(Wide x) { return exp_shifted(x, 0); }
@@ -78,7 +82,7 @@ Wide expm1(Wide x) {
     const Wide limit = pick(x, -30, -45);
     const auto [n, r] = reduce(quick_min(pick(x, 89, 710), quick_max(limit, x)));
     // 2^n (e^r - 1) + 2^n - 1 in halves: 2^n itself may be infinite where the result is not.
-    const Wide half = power_of_two(n - n.integer(1), x);
+    const Wide half = power_of_two(n.integer - n.integer.integer(1), x);
     const Wide y = multiply_add(half, expm1_core(r), half - 0.5);
     // The sum would lose the sign of a zero.
     return select(x == 0.0, x, y + y);

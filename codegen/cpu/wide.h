@@ -9,6 +9,7 @@
 namespace llvm {
 class IRBuilderBase;
 class LLVMContext;
+class Module;
 class Type;
 class Value;
 }  // namespace llvm
@@ -102,6 +103,12 @@ Wide floor(Wide a);
 Wide ceil(Wide a);
 Wide trunc(Wide a);
 Wide round_even(Wide a);
+/// Says that what is emitted into the module runs on a target with AVX-512.
+void allow_avx512(llvm::Module& module);
+/// Whether `y * 2^n` is one instruction for values of this type: AVX-512 has one.
+[[nodiscard]] bool has_scale(Wide y);
+/// `y * 2^n`, rounded once, for an integral `n` of the floating type of `y`. Wants `has_scale`.
+Wide scale(Wide y, Wide n);
 /// The larger or smaller of two; the second where one is NaN: one instruction on x86.
 Wide quick_max(Wide a, Wide b);
 Wide quick_min(Wide a, Wide b);

@@ -34,18 +34,6 @@ void lower_reduction(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
 
 }  // namespace
 
-void lower(std::vector<Kernel> kernels, PlanBuilder& builder) {
-    for (std::size_t k = 0; k < kernels.size();) {
-        std::optional<RowChain> chain = find_row_chain(kernels, k, builder.plan());
-        const std::size_t length = chain ? chain->stages.size() : 0;
-        if (chain && lower_row_chain(std::move(*chain), builder)) {
-            k += length;
-            continue;
-        }
-        lower(std::move(kernels[k++]), builder);
-    }
-}
-
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     std::optional<LibraryCall> call;
     if (splitting == Splitting::allowed) call = recognise(kernel);

@@ -7,16 +7,13 @@
 #include <optional>
 
 #include "codegen/gpu/coalescing.h"
-#include "codegen/gpu/row_chain.h"
 #include "codegen/plan_builder.h"
+#include "codegen/row_chain.h"
 
 namespace ricci::codegen::gpu {
 
 /// Whether a long reduction may become two levels: what came from a split is not split again.
 enum class Splitting : std::uint8_t { allowed, done };
-
-/// Lowers the kernels of a plan, in order; chains of rows become one kernel.
-void lower(std::vector<Kernel> kernels, PlanBuilder& builder);
 
 /// Chooses the strategy for a kernel and lowers it; marks what a library can do.
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);

@@ -4,7 +4,6 @@
 
 #include "codegen/gpu/combine_threads.h"
 #include "codegen/gpu/lower.h"
-#include "codegen/gpu/row_chain.h"
 #include "codegen/gpu/share_out.h"
 
 namespace ricci::codegen::gpu {

@@ -1,17 +1,20 @@
-// codegen/gpu/row_chain.cpp – kernels that pass over the same rows, one after the other
-#include "codegen/gpu/row_chain.h"
+// codegen/row_chain.cpp – kernels that pass over the same rows, one after the other
+#include "codegen/row_chain.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 
 #include "base/match.h"
-#include "codegen/gpu/coalescing.h"
-#include "codegen/gpu/threads.h"
+#include "codegen/equal_values.h"
 
-namespace ricci::codegen::gpu {
+namespace ricci::codegen {
 
 namespace {
+
+/// Kernels that do not belong to a chain, but which a later stage may overtake.
+constexpr std::size_t most_overtaken = 8;
 
 /// The kernel without axes of one point.
 Kernel without_single_axes(Kernel kernel) {
@@ -32,10 +35,13 @@ Kernel without_single_axes(Kernel kernel) {
     return kernel;
 }
 
-/// Values of one nest as values of another: buffers get other numbers, shared nodes stay shared.
+/// Values of one nest as values of another: buffers get other numbers, equal values become one
+/// node, and elements that an earlier stage wrote are the values that it gave them.
 class Moved {
   public:
-    explicit Moved(std::vector<BufferId> renamed) : renamed_(std::move(renamed)) {}
+    Moved(std::vector<BufferId> renamed, const std::map<BufferId, Value>& elements,
+          EqualValues& unify)
+        : renamed_(std::move(renamed)), elements_(elements), unify_(unify) {}
 
     [[nodiscard]] BufferId operator()(BufferId buffer) const {
         return renamed_.at(std::size_t(buffer));
@@ -45,30 +51,37 @@ class Moved {
         if (const auto found = known_.find(value.get()); found != known_.end())
             return found->second;
         Value result = match(
-            value->term, [&](const Constant&) { return value; },
-            [&](const VarValue&) { return value; }, [&](const LetValue&) { return value; },
+            value->term, [&](const Constant&) { return unify_(value); },
+            [&](const VarValue&) { return unify_(value); },
+            [&](const LetValue&) { return unify_(value); },
             [&](const Convert& convert) {
                 Convert moved = convert;
                 moved.a = (*this)(convert.a);
-                return make_value(moved, value->dtype);
+                return unify_(make_value(moved, value->dtype));
             },
             [&](const Operate& operate) {
                 std::vector<Value> args;
                 for (const Value& arg : operate.args) args.push_back((*this)(arg));
-                return make_value(Operate{operate.op, std::move(args)}, value->dtype);
+                return unify_(make_value(Operate{operate.op, std::move(args)}, value->dtype));
             },
             [&](const Load& load) {
-                return make_value(
-                    Load{(*this)(load.buffer), {load.at.affine, (*this)(load.at.computed)}},
-                    value->dtype);
+                const BufferId buffer = (*this)(load.buffer);
+                if (const auto found = elements_.find(buffer); found != elements_.end())
+                    return found->second;
+                return unify_(make_value(Load{buffer, {load.at.affine, (*this)(load.at.computed)}},
+                                         value->dtype));
             });
+        kept_.push_back(value);
         known_.emplace(value.get(), result);
         return result;
     }
 
   private:
     std::vector<BufferId> renamed_;
+    const std::map<BufferId, Value>& elements_;
+    EqualValues& unify_;
     std::unordered_map<const ValueNode*, Value> known_;
+    std::vector<Value> kept_;  ///< keeps the keys of known_ alive
 };
 
 /// Where a row's result is written, or an element is read, in the chain's axes.
@@ -77,35 +90,70 @@ struct Known {
     AffineForm at;
 };
 
+/// The buffers, by their places in the plan, that a kernel reads and writes.
+struct Places {
+    std::set<std::size_t> reads;
+    std::set<std::size_t> writes;
+};
+Places places_of(const Kernel& kernel) {
+    Places places;
+    for (const Touch& touch : touches(kernel))
+        (touch.is_store ? places.writes : places.reads)
+            .insert(kernel.places.at(std::size_t(touch.buffer)));
+    return places;
+}
+bool meet(const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
+    return std::ranges::any_of(a, [&](std::size_t place) { return b.contains(place); });
+}
+/// Whether the kernels may change places.
+bool are_independent(const Places& a, const Places& b) {
+    return !meet(a.writes, b.reads) && !meet(a.writes, b.writes) && !meet(a.reads, b.writes);
+}
+
 class Finder {
   public:
-    Finder(const std::vector<Kernel>& kernels, std::size_t first, const Plan& plan)
-        : kernels_(kernels), first_(first), plan_(plan) {}
+    Finder(const std::vector<Kernel>& kernels, std::size_t first, const Plan& plan,
+           const ChainRules& rules)
+        : kernels_(kernels), first_(first), plan_(plan), rules_(rules) {}
 
     std::optional<RowChain> run() {
         if (!begin(without_single_axes(kernels_[first_]))) return std::nullopt;
-        std::size_t end = first_ + 1;
-        while (end < kernels_.size() && extend(without_single_axes(kernels_[end]))) ++end;
-        if (end - first_ < 2 || !reads_twice()) return std::nullopt;
-        chain_.kernel.nest.name = kernels_[end - 1].nest.name;
+        chain_.members = {first_};
+        std::vector<Places> overtaken;
+        for (std::size_t k = first_ + 1; k < kernels_.size() && overtaken.size() < most_overtaken;
+             ++k) {
+            if (kernels_[k].writes.empty()) continue;  // lowered already
+            const Places own = places_of(kernels_[k]);
+            const bool may_move = std::ranges::all_of(
+                overtaken, [&](const Places& other) { return are_independent(own, other); });
+            if (may_move && extend(without_single_axes(kernels_[k])))
+                chain_.members.push_back(k);
+            else
+                overtaken.push_back(own);
+        }
+        if (chain_.members.size() < 2 || !reads_twice()) return std::nullopt;
+        chain_.kernel.nest.name = kernels_[chain_.members.back()].nest.name;
         for (const Known& result : results_) {
             const BufferId buffer = chain_.kernel.argument(plan_, result.place, true);
             chain_.results.push_back(buffer);
-            if (!is_read_outside(result.place, end)) chain_.unread.push_back(buffer);
+            if (!is_read_outside(result.place)) chain_.unread.push_back(buffer);
         }
+        drop_unread_elements();
         return std::move(chain_);
     }
 
   private:
     static bool is_plain(const Kernel& kernel) {
         return kernel.conditions.is_empty() && !kernel.has_meeting_writes() && !kernel.arg_place &&
-               points(kernel.free) > 0 && (!kernel.body || points(kernel.reduced) > 0);
+               !kernel.value_let && points(kernel.free) > 0 &&
+               (!kernel.body || points(kernel.reduced) > 0);
     }
 
     /// Two loads along the rows of which each belongs to rows that the other knows nothing of:
     /// tiles of rows against columns do better.
     static bool is_contraction(const Kernel& kernel) {
-        std::vector<Touch> loads = touches_of(kernel, Part::body);
+        std::vector<Touch> loads = touches(kernel);
+        std::erase_if(loads, [](const Touch& touch) { return !touch.is_reduced; });
         const auto moves = [](const Touch& touch, const std::vector<Axis>& axes) {
             return std::ranges::any_of(
                 axes, [&](const Axis& axis) { return touch.address.coefficient(axis.var) != 0; });
@@ -124,6 +172,7 @@ class Finder {
 
     bool begin(const Kernel& kernel) {
         if (!kernel.body || !is_plain(kernel) || kernel.reduced.empty()) return false;
+        if (rules_.fits && !rules_.fits(kernel, kernel.free)) return false;
         Nest& nest = chain_.kernel.nest;
         const auto copy = [&](const std::vector<Axis>& axes) {
             std::vector<Axis> own;
@@ -152,7 +201,8 @@ class Finder {
                         return std::ranges::find(*rows, axis) != rows->end();
                     });
                 const bool has_other_axes = kernel.body && rows->size() != kernel.free.size();
-                return !has_other_axes && add(kernel, *rows, along);
+                if (has_other_axes || (rules_.fits && !rules_.fits(kernel, *rows))) return false;
+                return add(kernel, *rows, along);
             }
         return false;
     }
@@ -189,21 +239,22 @@ class Finder {
         std::vector<Known> elements;
         for (const Touch& touch : touches(kernel)) {
             const std::size_t place = kernel.places.at(std::size_t(touch.buffer));
-            if (!touch.is_store && !touch.is_computed)
-                elements.push_back({place, to(touch.address)});
+            if (!touch.is_computed) elements.push_back({place, to(touch.address)});
             const auto result = std::ranges::find(results_, place, &Known::place);
             (touch.is_store ? writes : reads).insert(place);
-            if (result == results_.end()) continue;
-            if (touch.is_store || touch.is_computed || to(touch.address) != result->at)
-                return false;
-            reads.erase(place);
+            if (result != results_.end()) {
+                if (touch.is_store || touch.is_computed || to(touch.address) != result->at)
+                    return false;
+                reads.erase(place);
+            } else if (!touch.is_store && written_.contains(place)) {
+                // Other elements that an earlier stage writes would need memory and barriers.
+                const auto passed = std::ranges::find(passed_, place, &Known::place);
+                if (passed == passed_.end() || touch.is_computed || to(touch.address) != passed->at)
+                    return false;
+            }
         }
-        // Elements that one stage writes and another touches would need memory and barriers.
-        const auto meets = [](const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
-            return std::ranges::any_of(a, [&](std::size_t place) { return b.contains(place); });
-        };
-        if (meets(writes, reads) || meets(writes, read_) || meets(writes, written_) ||
-            meets(reads, written_) || writes.size() != kernel.writes.size())
+        if (meet(writes, reads) || meet(writes, read_) || meet(writes, written_) ||
+            writes.size() != kernel.writes.size())
             return false;
         elements_.insert(elements_.end(), elements.begin(), elements.end());
         read_.merge(reads);
@@ -217,7 +268,7 @@ class Finder {
         for (std::size_t b = 0; b < kernel.places.size(); ++b)
             renamed.push_back(
                 chain_.kernel.argument(plan_, kernel.places[b], kernel.nest.buffers[b].is_written));
-        Moved moved(std::move(renamed));
+        Moved moved(std::move(renamed), element_values_, unify_);
         RowStage stage{.reducer = kernel.reducer, .arg_index = to(kernel.arg_index), .writes = {}};
         if (kernel.body) stage.body = moved(to(kernel.body));
         for (const Store& write : kernel.writes) {
@@ -226,8 +277,15 @@ class Finder {
             own.at = to(write.at);
             if (own.at.computed) own.at.computed = moved(own.at.computed);
             own.value = moved(to(write.value));
-            if (kernel.body && !write.combine && !write.at.computed)
-                results_.push_back({kernel.places.at(std::size_t(write.buffer)), own.at.affine});
+            if (!write.combine && !write.at.computed) {
+                const Known known{kernel.places.at(std::size_t(write.buffer)), own.at.affine};
+                if (kernel.body) {
+                    results_.push_back(known);
+                } else if (rules_.elements_pass) {
+                    passed_.push_back(known);
+                    element_values_[own.buffer] = own.value;
+                }
+            }
             stage.writes.push_back(std::move(own));
         }
         if (!kernel.body) stage.reducer.reset();
@@ -258,22 +316,38 @@ class Finder {
         return false;
     }
 
-    [[nodiscard]] bool is_read_outside(std::size_t place, std::size_t end) const {
+    [[nodiscard]] bool is_read_outside(std::size_t place) const {
         if (plan_.buffers.at(place).kind == PlanBuffer::Kind::tensor) return true;
         for (std::size_t k = 0; k < kernels_.size(); ++k) {
-            const bool is_inside = k >= first_ && k < end;
+            const bool is_inside = std::ranges::find(chain_.members, k) != chain_.members.end();
             const std::vector<std::size_t>& places = kernels_[k].places;
             if (!is_inside && std::ranges::find(places, place) != places.end()) return true;
         }
         return false;
     }
 
+    /// Elements that pass from stage to stage and are read nowhere else need no memory.
+    void drop_unread_elements() {
+        for (const Known& element : passed_) {
+            if (is_read_outside(element.place)) continue;
+            const BufferId buffer = chain_.kernel.argument(plan_, element.place, true);
+            for (RowStage& stage : chain_.stages)
+                std::erase_if(stage.writes,
+                              [&](const Store& write) { return write.buffer == buffer; });
+        }
+        std::erase_if(chain_.stages, [](const RowStage& stage) { return stage.writes.empty(); });
+    }
+
     const std::vector<Kernel>& kernels_;
     std::size_t first_;
     const Plan& plan_;
+    const ChainRules& rules_;
     RowChain chain_;
     std::vector<Known> results_;
-    std::vector<Known> elements_;
+    std::vector<Known> elements_;  ///< that a stage touches
+    std::vector<Known> passed_;    ///< that a stage writes and later ones may read
+    std::map<BufferId, Value> element_values_;
+    EqualValues unify_;
     std::set<std::size_t> read_;
     std::set<std::size_t> written_;
 };
@@ -281,8 +355,8 @@ class Finder {
 }  // namespace
 
 std::optional<RowChain> find_row_chain(const std::vector<Kernel>& kernels, std::size_t first,
-                                       const Plan& plan) {
-    return Finder(kernels, first, plan).run();
+                                       const Plan& plan, const ChainRules& rules) {
+    return Finder(kernels, first, plan, rules).run();
 }
 
-}  // namespace ricci::codegen::gpu
+}  // namespace ricci::codegen

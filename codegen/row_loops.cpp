@@ -1,0 +1,124 @@
+// codegen/row_loops.cpp – loops along a row in vectors, and accumulators folded at its end
+#include "codegen/row_loops.h"
+
+#include <algorithm>
+
+namespace ricci::codegen {
+
+namespace {
+
+Value partial(const Kernel& kernel, const Accumulator& accumulator, const AffineForm& element) {
+    return make_load(kernel.nest, accumulator.value, {element});
+}
+
+/// Halves the vectors until one is left, then folds its lanes.
+Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
+                 std::int64_t lanes, std::int64_t unroll) {
+    Body body;
+    for (std::int64_t half = unroll / 2; half > 0; half /= 2)
+        append(body, over_lanes(kernel.nest, {lanes, half, {}}, [&](const AffineForm& offset) {
+                   return combine(kernel, accumulator, offset,
+                                  partial(kernel, accumulator, offset + form(half * lanes)), {});
+               }));
+    append(body, reset(kernel, total, form(0)));
+    append(body, over_lanes(kernel.nest, {lanes, 1, {}}, [&](const AffineForm& offset) {
+               return combine(kernel, total, form(0), partial(kernel, accumulator, offset), {});
+           }));
+    return body;
+}
+
+/// Values and places go through memory and are compared one by one.
+Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
+                std::int64_t lanes, std::int64_t unroll) {
+    const std::int64_t count = lanes * unroll;
+    const auto scratch = [&](const char* name, DType dtype) {
+        return kernel.nest.add(Buffer{.name = name,
+                                      .dtype = dtype,
+                                      .space = Space::scratch,
+                                      .elements = count,
+                                      .is_written = true});
+    };
+    const BufferId values = scratch("values", kernel.body->dtype);
+    const BufferId places = scratch("places", DType::i64);
+    Body body = over_lanes(kernel.nest, {lanes, unroll, {}}, [&](const AffineForm& offset) {
+        Body stores;
+        stores.push_back(make_store(values, {offset}, partial(kernel, accumulator, offset)));
+        stores.push_back(
+            make_store(places, {offset}, make_load(kernel.nest, *accumulator.place, {offset})));
+        return stores;
+    });
+    append(body, reset(kernel, total, form(0)));
+    const VarId lane = kernel.nest.add(Var{"lane"});
+    body.push_back(
+        make_loop(lane, Bind::serial, count,
+                  combine(kernel, total, form(0), make_load(kernel.nest, values, {form(lane)}),
+                          make_load(kernel.nest, places, {form(lane)}))));
+    return body;
+}
+
+/// The loop over the last axis.
+Body over_vectors(Nest& nest, const ReducedLoop& loop, std::int64_t lanes, std::int64_t unroll,
+                  const RowVectors& vectors) {
+    const VarId first = nest.add(Var{nest.at(loop.axis.var).name + "0"});
+    const bool is_whole = loop.lower.size() == 1 && loop.upper.size() == 1 &&
+                          loop.lower[0].form.is_constant() && loop.upper[0].form.is_constant();
+    Body body;
+    if (!is_whole) {
+        // The row's ends move with the outer axes: every vector is masked.
+        Lanes masked{lanes, 1, {}};
+        for (const BoundTerm& term : loop.upper)
+            masked.limit.push_back({term.form - term.divisor * form(first), term.divisor});
+        body.push_back(make_loop(first, Bind::serial, loop.lower, loop.upper,
+                                 vectors(loop.axis, masked, form(first)), lanes));
+        return body;
+    }
+    const std::int64_t lower = loop.lower[0].form.constant;
+    const std::int64_t upper = loop.upper[0].form.constant;
+    const std::int64_t width = lanes * unroll;
+    const std::int64_t full = lower + (upper - lower) / width * width;
+    if (full > lower)
+        body.push_back(make_loop(first, Bind::serial, bound(lower), bound(full),
+                                 vectors(loop.axis, {lanes, unroll, {}}, form(first)), width));
+    if (full < upper) {
+        const VarId rest = nest.add(Var{nest.at(loop.axis.var).name + "1"});
+        Lanes masked{lanes, 1, {}};
+        if ((upper - full) % lanes != 0) masked.limit = bound(form(upper) - form(rest));
+        body.push_back(make_loop(rest, Bind::serial, bound(full), bound(upper),
+                                 vectors(loop.axis, masked, form(rest)), lanes));
+    }
+    return body;
+}
+
+}  // namespace
+
+std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes, std::int64_t most) {
+    std::int64_t count = 1;
+    while (count * 2 <= std::min(most, extent / lanes)) count *= 2;
+    return count;
+}
+
+Body over_row(Nest& nest, const std::vector<ReducedLoop>& loops, std::int64_t lanes,
+              std::int64_t unroll, const RowVectors& vectors) {
+    Body body = over_vectors(nest, loops.back(), lanes, unroll, vectors);
+    for (std::size_t i = loops.size() - 1; i-- > 0;) {
+        Body outer;
+        outer.push_back(make_loop(loops[i].axis.var, Bind::serial, loops[i].lower, loops[i].upper,
+                                  std::move(body)));
+        body = std::move(outer);
+    }
+    return body;
+}
+
+Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes,
+               std::int64_t unroll) {
+    return over_lanes(kernel.nest, {lanes, unroll, {}},
+                      [&](const AffineForm& offset) { return reset(kernel, accumulator, offset); });
+}
+
+Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
+          std::int64_t lanes, std::int64_t unroll) {
+    return kernel.is_arg_reduction() ? fold_pairs(kernel, accumulator, total, lanes, unroll)
+                                     : fold_values(kernel, accumulator, total, lanes, unroll);
+}
+
+}  // namespace ricci::codegen

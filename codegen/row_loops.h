@@ -1,0 +1,33 @@
+// codegen/row_loops.h – loops along a row in vectors, and accumulators folded at its end
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+/// Vectors side by side along a row of `extent` elements of so many lanes: enough to hide the
+/// latency of an addition.
+[[nodiscard]] std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes,
+                                                std::int64_t most);
+
+/// Code for the vectors whose first element stands at `start` of the axis.
+using RowVectors =
+    std::function<Body(const Axis& axis, const Lanes& lanes, const AffineForm& start)>;
+
+/// Loops over all points of a row; the last axis runs in vectors, `unroll` of them side by side
+/// while so many are left, the rest masked.
+[[nodiscard]] Body over_row(Nest& nest, const std::vector<ReducedLoop>& loops, std::int64_t lanes,
+                            std::int64_t unroll, const RowVectors& vectors);
+
+/// All elements of the accumulator back to the identity.
+[[nodiscard]] Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes,
+                             std::int64_t unroll);
+
+/// Folds `unroll` vectors of partial results into the one element of `total`.
+[[nodiscard]] Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
+                        std::int64_t lanes, std::int64_t unroll);
+
+}  // namespace ricci::codegen

@@ -1,0 +1,117 @@
+// tests/codegen/row_chain_test.cpp – passes over the same rows as one kernel on a CPU
+#include "codegen/row_chain.h"
+
+#include <doctest/doctest.h>
+
+#include "codegen/equal_values.h"
+#include "codegen/plan.h"
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+using namespace ricci::codegen;
+
+namespace {
+
+/// Kernels of the program on this machine's widest vectors, after checks on all of them.
+std::size_t steps(const std::string& text, const Signature& signature) {
+    const BoundProgram program = ricci::tests::bound(text, signature);
+    INFO(text);
+    for (const int vector_bytes : {64, 32, 16})
+        CHECK(interpreted_difference(program, signature, example_target(vector_bytes)) == "");
+    CHECK(compiled_difference(program, signature) == "");
+    return codegen::plan(program, example_target(64)).steps.size();
+}
+
+Signature rows(Shape shape, DType dtype = DType::f32) {
+    return {{"X", array(std::move(shape), dtype)}};
+}
+
+constexpr const char* softmax =
+    "m[i] := max[k](X[i,k]); E[i,k] := exp(X[i,k] - m[i]); s[i] := E[i,k]; Y[i,k] := E[i,k]/s[i]";
+
+}  // namespace
+
+TEST_CASE("passes over the same rows are one kernel") {
+    for (const Shape& shape : {Shape{5, 100}, Shape{1, 64}, Shape{66, 48}})
+        CHECK(steps(softmax, rows(shape)) == 1);
+    CHECK(steps(softmax, rows({5, 100}, DType::f64)) == 1);
+    CHECK(steps("Y[i,k] := X[i,k] - logsumexp[l](X[i,l])", rows({9, 37})) == 1);
+    CHECK(steps("m[n] := mean[c,h](X[n,c,h]); Y[n,c,h] := X[n,c,h] - m[n]", rows({6, 5, 8})) == 1);
+    CHECK(steps("L[a,i] := logsumexp[k](X[a,i,k])", rows({3, 7, 100})) == 1);
+    CHECK(steps("p[i] := argmax[k](X[i,k]); m[i] := X[i,k]; Y[i,k] := X[i,k]*p[i] - m[i]",
+                rows({3, 400})) == 1);
+    // Rows that fill no vector run in lanes side by side, kernel by kernel.
+    CHECK(steps(softmax, rows({700, 3})) == 4);
+}
+
+TEST_CASE("elements that pass from stage to stage are rounded as their arrays are") {
+    CHECK(steps("E[i,k] := f16(X[i,k]*1.1 - sum[l](X[i,l])); Y[i,k] := f32(E[i,k]) - "
+                "max[l](f32(E[i,l]))",
+                rows({9, 40})) == 1);
+    CHECK(steps("s[i] := X[i,k]; E[i,k] := i8(X[i,k] - s[i]); Y[i] := sum[k](i32(E[i,k]))",
+                rows({9, 40}, DType::i32)) == 1);
+}
+
+TEST_CASE("what later kernels or users read of a chain is stored") {
+    const std::string text =
+        std::string(softmax) + "; c[k] := E[i,k]; Z[i,k] := Y[i,k] + s[39-i]*c[k]";
+    CHECK(steps(text, rows({40, 40})) == 3);
+}
+
+TEST_CASE("a stage overtakes what neither needs the other") {
+    // The sums of columns stand between the stages.
+    CHECK(steps("m[i] := X[i,k]; c[k] := X[i,k]*X[i,k]; Y[i,k] := (X[i,k] - m[i])*c[k]",
+                rows({40, 50})) == 3);
+    CHECK(steps("m[i] := X[i,k]; c[k] := X[i,k]*m[i]; s[i] := (X[i,k] - m[i])^2; "
+                "Y[i] := s[i] + sum[k](c[k]*X[i,k])",
+                rows({40, 50})) == 3);
+    // An update of what an earlier stage reads keeps its place.
+    const Signature two = {{"X", array({40, 50})}, {"Z", array({40, 50})}};
+    CHECK(steps("m[i] := Z[i,k]; Z[i,k] *= X[i,k]; Y[i,k] := Z[i,k] - m[i]", two) == 2);
+}
+
+TEST_CASE("rows are no chain where a stage needs another row, or lanes run across rows") {
+    CHECK(steps("m[i] := max[k](X[i,k]); Y[i,j] := X[i,j] - m[19-i]", rows({20, 20})) == 2);
+    CHECK(steps("m[i] := max[k](X[i,k]); Y[i,j] := X[i,j] - m[j]", rows({20, 20})) == 2);
+    CHECK(steps("m[i] := max[k](X[i,k]); E[i,k] := exp(X[i,k] - m[i]); s[i] := E[19-i,k]",
+                rows({20, 20})) == 2);
+    CHECK(steps("m[k] := max[i](X[i,k]); Y[i,k] := exp(X[i,k] - m[k])", rows({70, 80})) == 2);
+}
+
+TEST_CASE("few long rows are split, not chained") {
+    const BoundProgram program = ricci::tests::bound(softmax, rows({2, 1 << 20}));
+    CHECK(codegen::plan(program, example_target(64)).steps.size() > 3);
+}
+
+TEST_CASE("rows of kept values have bounds") {
+    const auto scratch_bytes = [](std::int64_t length) {
+        const Plan plan =
+            codegen::plan(ricci::tests::bound(softmax, rows({200, length})), example_target(64));
+        REQUIRE(plan.nests.size() == 1);
+        std::int64_t bytes = 0;
+        for (const Buffer& buffer : plan.nests[0].buffers)
+            if (buffer.space == Space::scratch)
+                bytes += buffer.elements * std::int64_t(size_bytes(buffer.dtype));
+        return bytes;
+    };
+    CHECK(scratch_bytes(1000) == 4000);
+    CHECK(scratch_bytes(32'768) == 131'072);
+    CHECK(scratch_bytes(32'769) == 0);
+}
+
+TEST_CASE("equal values are one node") {
+    EqualValues unify;
+    Nest nest;
+    const BufferId a = nest.add(Buffer{.name = "a", .elements = 9});
+    const VarId i = nest.add(Var{"i"});
+    const auto term = [&](std::int64_t at, Op op) {
+        const Value load = unify(make_load(nest, a, {form(i) + form(at)}));
+        return unify(make_operation(op, {load, unify(make_number(DType::f32, 2))}, DType::f32));
+    };
+    CHECK(term(1, Op::add) == term(1, Op::add));
+    CHECK(term(1, Op::add) != term(2, Op::add));
+    CHECK(term(1, Op::add) != term(1, Op::mul));
+    CHECK(unify(make_number(DType::f32, 0.0)) != unify(make_number(DType::f32, -0.0)));
+    CHECK(unify(make_number(DType::f32, 1)) != unify(make_number(DType::f64, 1)));
+}
