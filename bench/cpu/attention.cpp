@@ -1,8 +1,9 @@
 // bench/cpu/attention.cpp – attention in statements, forward and backward, against oneDNN's
-// products and softmax one after the other
+// products and softmax one after the other and PyTorch
 #include "base/text.h"
 
 #include "bench/cpu/peers.h"
+#include "bench/cpu/torch_peer.h"
 
 namespace bench {
 namespace {
@@ -17,6 +18,11 @@ constexpr const char* causal =
     "S[b,q,k] := Q[b,q,d]*K[b,k,d]/8; m[b,q] := max[k | k <= q](S[b,q,k]); "
     "E[b,q,k] := k <= q ? exp(S[b,q,k]-m[b,q]) : 0; s[b,q] := E[b,q,k]; "
     "P[b,q,k] := E[b,q,k]/s[b,q]; Y[b,q,e] := P[b,q,k]*V[b,k,e]";
+
+constexpr const char* torch_full = "torch.softmax(Q @ K.transpose(1, 2) * 0.125, 2) @ V";
+constexpr const char* torch_causal =
+    "torch.softmax((Q @ K.transpose(1, 2) * 0.125).masked_fill("
+    "torch.ones(Q.shape[1], Q.shape[1], dtype=torch.bool).triu(1), float('-inf')), 2) @ V";
 
 Workload make(const char* program, std::int64_t shrink) {
     const std::int64_t b = shrink > 1 ? 2 : 64;
@@ -67,14 +73,18 @@ void add_attention(Suite& suite) {
     suite.add("attention", "64 x 512 x 64 forward", [](std::int64_t shrink) {
         Workload w = make(full, shrink);
         w.goal = {Goal::Kind::ratio, 1.7};
-        if (shrink == 1) w.peers = {forward_peer(w)};
+        if (shrink > 1) return w;
+        w.peers = {forward_peer(w)};
+        add_torch_peer(w, torch_full);
         return w;
     });
     suite.add("attention", "64 x 512 x 64 causal", [](std::int64_t shrink) {
         Workload w = make(causal, shrink);
         w.goal = {Goal::Kind::ratio, 1.7};
-        if (shrink == 1) w.peers = {forward_peer(w)};
+        if (shrink > 1) return w;
+        w.peers = {forward_peer(w)};
         for (Peer& peer : w.peers) peer.result = {};  // of all keys
+        add_torch_peer(w, torch_causal);
         return w;
     });
     for (const char* program : {full, causal})
@@ -83,8 +93,10 @@ void add_attention(Suite& suite) {
                       Workload w = make(program, shrink);
                       w.arguments.push_back(randn("dY", w.arguments[0].second.shape()));
                       w.wrt = {"Q", "K", "V"};
-                      w.goal = {Goal::Kind::fraction, 0.5};
+                      w.goal = {Goal::Kind::ratio, 1.3};
                       w.limit.amount *= 3.5;  // seven products: two forward, five backward
+                      if (shrink == 1)
+                          add_torch_peer(w, program == full ? torch_full : torch_causal);
                       return w;
                   });
 }

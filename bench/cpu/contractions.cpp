@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include "bench/cpu/peers.h"
+#include "bench/cpu/torch_peer.h"
 
 namespace bench {
 namespace {
@@ -110,7 +111,9 @@ void add_contraction(Suite& suite, const Contraction& t) {
                                  randn("B", shape_of(t.b, small.extents))}};
         w.goal = {Goal::Kind::ratio, suite.threads() == 1 ? t.goal : t.goal_of_two};
         w.limit = {Limit::Kind::fma, 2 * points};
-        if (shrink == 1) w.peers = {ttgt(t, w.arguments[0].second, w.arguments[1].second)};
+        if (shrink > 1) return w;
+        w.peers = {ttgt(t, w.arguments[0].second, w.arguments[1].second)};
+        add_torch_peer(w, format("torch.einsum('{},{}->{}', A, B).contiguous()", t.a, t.b, t.c));
         return w;
     });
 }

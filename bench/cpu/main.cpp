@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "bench/cpu/peers.h"
+#include "bench/cpu/torch_peer.h"
 #include "bench/harness.h"
 #include "bench/limits.h"
 
@@ -17,6 +18,7 @@ int main(int argc, char** argv) try {
     ricci::set_num_threads(options.threads);
     bench::print_header(options.threads);
     bench::open_peers(options.threads);
+    bench::open_torch(options.threads);
     std::printf("limits: %.1f GFLOP/s multiply-add, %.1f distance\n",
                 bench::fma_limit(options.threads, 0.2) * 1e-9,
                 bench::distance_limit(options.threads, 0.2) * 1e-9);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include "bench/cpu/peers.h"
+#include "bench/cpu/torch_peer.h"
 
 namespace bench {
 namespace {
@@ -66,6 +67,7 @@ Peer softmax_gradient_peer(const Array& X, const Array& dY, bool is_log) {
 void add_softmax(Suite& suite, std::int64_t columns, bool is_log) {
     const char* name = is_log ? "log-softmax" : "softmax";
     const char* text = is_log ? log_softmax_text : softmax_text;
+    const char* torch = is_log ? "torch.log_softmax(X, 1)" : "torch.softmax(X, 1)";
     const auto make = [=](std::int64_t shrink) {
         const Sizes s = sizes(columns, shrink);
         Workload w{.program = text, .arguments = {randn("X", {s.rows, s.columns})}};
@@ -75,7 +77,9 @@ void add_softmax(Suite& suite, std::int64_t columns, bool is_log) {
     };
     suite.add("rows", format("{} {}", name, columns), [=](std::int64_t shrink) {
         Workload w = make(shrink);
-        if (shrink == 1) w.peers = {softmax_peer(w.arguments[0].second, is_log)};
+        if (shrink > 1) return w;
+        w.peers = {softmax_peer(w.arguments[0].second, is_log)};
+        add_torch_peer(w, torch);
         return w;
     });
     suite.add("rows", format("{} {} dX", name, columns), [=](std::int64_t shrink) {
@@ -83,8 +87,9 @@ void add_softmax(Suite& suite, std::int64_t columns, bool is_log) {
         w.arguments.push_back(randn("dY", w.arguments[0].second.shape()));
         w.wrt = {"X"};
         w.limit.amount *= 1.5;
-        if (shrink == 1)
-            w.peers = {softmax_gradient_peer(w.arguments[0].second, w.arguments[1].second, is_log)};
+        if (shrink > 1) return w;
+        w.peers = {softmax_gradient_peer(w.arguments[0].second, w.arguments[1].second, is_log)};
+        add_torch_peer(w, torch);
         return w;
     });
 }
@@ -142,14 +147,17 @@ void add_layer_norm(Suite& suite, std::int64_t columns, bool is_gradient) {
                       w.limit.amount *= 1.5;
                   }
                   w.tolerance = 1e-3;
-                  if (shrink == 1) w.peers = {layer_norm_peer(w, is_gradient)};
+                  if (shrink > 1) return w;
+                  w.peers = {layer_norm_peer(w, is_gradient)};
+                  add_torch_peer(w, format("torch.layer_norm(X, ({},), g, b)", columns));
                   return w;
               });
 }
 
-/// Against the machine's limit alone.
-void add_limited(Suite& suite, const char* name, std::int64_t columns, const char* text,
-                 const char* wrt, double bytes_of_element, Limit::Kind kind) {
+/// What a library does not have as one primitive: against PyTorch's operations.
+void add_losses(Suite& suite, const char* name, std::int64_t columns, const char* text,
+                const char* wrt, double bytes_of_element, Limit::Kind kind, const char* torch,
+                double goal) {
     suite.add("rows", format("{} {}", name, columns), [=](std::int64_t shrink) {
         const Sizes s = sizes(columns, shrink);
         Workload w{.program = text, .arguments = {randn("X", {s.rows, s.columns})}};
@@ -160,9 +168,10 @@ void add_limited(Suite& suite, const char* name, std::int64_t columns, const cha
             const bool is_row = std::string(text).find("y[i]") != std::string::npos;
             w.arguments.push_back(is_row ? randn("dy", {s.rows}) : randn("dL", {}));
         }
-        w.goal = {Goal::Kind::fraction, 0.85};
+        w.goal = {Goal::Kind::ratio, goal};
         w.limit = {kind, bytes_of_element * double(s.rows * s.columns)};
         w.tolerance = 1e-3;
+        if (shrink == 1) add_torch_peer(w, torch);
         return w;
     });
 }
@@ -175,14 +184,17 @@ void add_rows(Suite& suite) {
         add_softmax(suite, columns, true);
         add_layer_norm(suite, columns, false);
         add_layer_norm(suite, columns, true);
-        add_limited(suite, "log-sum-exp", columns, "y[i] := logsumexp[k](X[i,k])", "", 4,
-                    Limit::Kind::read);
-        add_limited(suite, "log-sum-exp dX", columns, "y[i] := logsumexp[k](X[i,k])", "X", 8,
-                    Limit::Kind::copy);
-        add_limited(suite, "cross-entropy", columns,
-                    "L := mean[i](logsumexp[k](X[i,k]) - X[i,T[i]])", "", 4, Limit::Kind::read);
-        add_limited(suite, "cross-entropy dX", columns,
-                    "L := mean[i](logsumexp[k](X[i,k]) - X[i,T[i]])", "X", 8, Limit::Kind::copy);
+        const char* sums = "y[i] := logsumexp[k](X[i,k])";
+        const char* torch_sums = "torch.logsumexp(X, 1)";
+        add_losses(suite, "log-sum-exp", columns, sums, "", 4, Limit::Kind::read, torch_sums, 2.5);
+        add_losses(suite, "log-sum-exp dX", columns, sums, "X", 8, Limit::Kind::copy, torch_sums,
+                   2.5);
+        const char* loss = "L := mean[i](logsumexp[k](X[i,k]) - X[i,T[i]])";
+        const char* torch_loss = "torch.nn.functional.cross_entropy(X, T.long())";
+        add_losses(suite, "cross-entropy", columns, loss, "", 4, Limit::Kind::read, torch_loss,
+                   1.15);
+        add_losses(suite, "cross-entropy dX", columns, loss, "X", 8, Limit::Kind::copy, torch_loss,
+                   1.15);
     }
 }
 

@@ -2,7 +2,7 @@
 // gathers; goals are fractions of what memory can do in the same rounds
 #include "base/text.h"
 
-#include "bench/cpu/suite.h"
+#include "bench/cpu/torch_peer.h"
 
 namespace bench {
 namespace {
@@ -16,7 +16,9 @@ struct Stream {
     std::vector<std::pair<const char*, Shape>> arguments;
     std::vector<std::string> wrt;
     Limit limit;
-    double goal;
+    double goal;                     ///< of the limit
+    const char* torch = nullptr;     ///< PyTorch's expression
+    double torch_goal = 0;           ///< a ratio that is the goal instead
     std::int64_t rows_of_index = 0;  ///< of the array that `J` points to
 };
 
@@ -38,8 +40,10 @@ void add_stream(Suite& suite, const Stream& s) {
         }
         w.wrt = s.wrt;
         w.goal = {Goal::Kind::fraction, s.goal};
+        if (s.torch_goal > 0) w.goal = {Goal::Kind::ratio, s.torch_goal};
         w.limit = s.limit;
         w.tolerance = 1e-3;
+        if (shrink == 1 && s.torch != nullptr) add_torch_peer(w, s.torch);
         return w;
     });
 }
@@ -69,7 +73,8 @@ void add_streams(Suite& suite) {
                        {{"X", {128, 64, 28, 28}}},
                        {},
                        read(images),
-                       0.95});
+                       0.95,
+                       "X.sum()"});
     add_stream(suite, {"sums",
                        "batch-norm mean, variance",
                        "m[c] := mean[n,h,w](X[n,c,h,w]); v[c] := mean[n,h,w]((X[n,c,h,w]-m[c])^2)",
@@ -85,14 +90,17 @@ void add_streams(Suite& suite) {
                        {{"a", {m}}, {"b", {m}}, {"c", {m}}},
                        {},
                        copy(4 * M),
-                       0.7});
+                       0.7,
+                       "torch.tanh(torch.addcmul(c, a, b))",
+                       2.0});
     add_stream(suite, {"pointwise",
                        "a*b+c 16 M",
                        "y[i] := a[i]*b[i]+c[i]",
                        {{"a", {m}}, {"b", {m}}, {"c", {m}}},
                        {},
                        copy(4 * M),
-                       0.9});
+                       0.9,
+                       "torch.addcmul(c, a, b)"});
     add_stream(suite, {"pointwise",
                        "chain of 8, 16 M",
                        "y[i] := relu((a[i]-b[i])*2+a[i]*b[i]-0.5*max(a[i],b[i])+1)",
@@ -100,9 +108,15 @@ void add_streams(Suite& suite) {
                        {},
                        copy(3 * M),
                        0.9});
-    add_stream(
-        suite,
-        {"permute", "4096^2", "y[j,i] := x[i,j]", {{"x", {4096, 4096}}}, {}, copy(2 * M), 0.9});
+    add_stream(suite, {"permute",
+                       "4096^2",
+                       "y[j,i] := x[i,j]",
+                       {{"x", {4096, 4096}}},
+                       {},
+                       copy(2 * M),
+                       0.9,
+                       "x.permute(1, 0).contiguous()",
+                       3});
     const double n4 = 64.0 * 56 * 56 * 64;
     add_stream(suite, {"permute",
                        "NHWC to NCHW",
@@ -110,28 +124,36 @@ void add_streams(Suite& suite) {
                        {{"x", {64, 56, 56, 64}}},
                        {},
                        copy(2 * n4),
-                       0.9});
+                       0.9,
+                       "x.permute(0, 3, 1, 2).contiguous()",
+                       3});
     add_stream(suite, {"permute",
                        "NCHW to NHWC",
                        "y[n,h,w,c] := x[n,c,h,w]",
                        {{"x", {64, 64, 56, 56}}},
                        {},
                        copy(2 * n4),
-                       0.9});
+                       0.9,
+                       "x.permute(0, 2, 3, 1).contiguous()",
+                       3});
     add_stream(suite, {"permute",
                        "reversed 4",
                        "y[d,c,b,a] := x[a,b,c,d]",
                        {{"x", {64, 56, 56, 64}}},
                        {},
                        copy(2 * n4),
-                       0.9});
+                       0.9,
+                       "x.permute(3, 2, 1, 0).contiguous()",
+                       3});
     add_stream(suite, {"permute",
                        "reversed 5",
                        "y[e,d,c,b,a] := x[a,b,c,d,e]",
                        {{"x", {24, 32, 24, 32, 24}}},
                        {},
                        copy(2.0 * 24 * 32 * 24 * 32 * 24),
-                       0.9});
+                       0.9,
+                       "x.permute(4, 3, 2, 1, 0).contiguous()",
+                       3});
     const std::int64_t rows = 65536;
     const double g = double(rows) * 256;
     add_stream(suite, {"gather",
@@ -141,6 +163,8 @@ void add_streams(Suite& suite) {
                        {},
                        copy(2 * g),
                        0.9,
+                       "torch.index_select(A, 0, J)",
+                       0,
                        50000});
     add_stream(suite, {"gather",
                        "its gradient",
@@ -149,6 +173,8 @@ void add_streams(Suite& suite) {
                        {"A"},
                        copy(3 * g),
                        0.9,
+                       "torch.index_select(A, 0, J)",
+                       0,
                        50000});
     add_stream(suite, {"gather",
                        "segment sum 1 M to 1000",
@@ -157,6 +183,8 @@ void add_streams(Suite& suite) {
                        {},
                        read(2.0 * (1 << 20)),
                        0.5,
+                       "h.index_add(0, J, x)",
+                       0,
                        1000});
 }
 

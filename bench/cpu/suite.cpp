@@ -131,24 +131,29 @@ void Suite::add(const std::string& row, const std::string& name, const Maker& ma
     Ours ours(workload, Device::cpu);
     ours.run();
     for (const Peer& peer : workload.peers) {
-        peer.run();
+        if (peer.run) peer.run();
         if (peer.result.size() == 0 || !wrong.empty()) continue;
         const double d = difference(ours.results()[0], peer.result);
         if (!(d < workload.tolerance)) wrong = format("differs from {} by {:.2g}", peer.name, d);
     }
 
-    std::vector<std::function<void()>> candidates = {[&] { ours.run(); }};
-    for (const Peer& peer : workload.peers) candidates.push_back(peer.run);
+    using Timing = std::function<double(int count)>;
+    const auto timing = [](std::function<void()> run) -> Timing {
+        return [run = std::move(run)](int count) { return seconds_of(run, count); };
+    };
+    std::vector<Timing> candidates = {timing([&] { ours.run(); })};
+    for (const Peer& peer : workload.peers)
+        candidates.push_back(peer.seconds ? peer.seconds : timing(peer.run));
     std::vector<int> counts;
     for (const auto& candidate : candidates) {
-        const double once = seconds_of(candidate, 1);
+        const double once = candidate(1);
         counts.push_back(std::max(1, int(options_.sample_seconds / std::max(once, 1e-9))));
     }
     std::vector<std::vector<double>> times(candidates.size());
     std::vector<double> limits;
     for (int round = 0; round < options_.rounds; ++round) {
         for (std::size_t c = 0; c < candidates.size(); ++c)
-            times[c].push_back(seconds_of(candidates[c], counts[c]));
+            times[c].push_back(candidates[c](counts[c]));
         limits.push_back(seconds_at(workload.limit, options_.threads));
     }
     // Ratios of one round, so that a change of clock between rounds meets both.
