@@ -5,9 +5,9 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <deque>
 #include <limits>
 #include <mutex>
-#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::size_t alignment_bytes = 64;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-// Beyond this much free memory a returned block goes to the system. Enough for the activations of
-// a training step, small beside any machine's memory.
+// Beyond this much free memory the blocks that have lain idle longest go to the system: those that
+// a loop uses stay. Enough for the activations of a training step, small beside any machine's
+// memory.
 constexpr std::size_t max_kept_bytes = std::size_t{1} << 30;
 // Four classes for each power of two.
 constexpr std::size_t classes = std::size_t{4} * std::numeric_limits<std::size_t>::digits;
@@ -29,6 +30,12 @@ constexpr std::size_t classes = std::size_t{4} * std::numeric_limits<std::size_t
 std::size_t class_of(std::size_t bytes) noexcept {
     const auto power = static_cast<std::size_t>(std::bit_width(bytes) - 1);
     return 4 * power + ((bytes >> (power - 2)) & 3);
+}
+
+/// The size of the blocks of a class.
+std::size_t class_bytes(std::size_t number) noexcept {
+    const std::size_t power = number / 4;
+    return (std::size_t{1} << power) + (number % 4 << (power - 2));
 }
 
 std::size_t physical_bytes() noexcept {
@@ -64,8 +71,13 @@ std::size_t size_class_bytes(std::size_t size_bytes) noexcept {
 }
 
 struct Pool::State {
+    struct Free {
+        void* block = nullptr;
+        std::uint64_t since = 0;  ///< the number of blocks returned before
+    };
     std::mutex mutex;
-    std::array<std::vector<void*>, classes> free;
+    std::array<std::deque<Free>, classes> free;  ///< by class, the longest idle first
+    std::uint64_t returned = 0;
     PoolUse use;
 
     ~State() { release_all(); }
@@ -75,7 +87,7 @@ struct Pool::State {
         auto& blocks = free[class_of(bytes)];
         void* block = nullptr;
         if (!blocks.empty()) {
-            block = blocks.back();
+            block = blocks.back().block;
             blocks.pop_back();
             use.kept_bytes -= bytes;
             ++use.reused;
@@ -98,9 +110,10 @@ struct Pool::State {
         const std::lock_guard lock(mutex);
         use.in_use_bytes -= bytes;
         try {
-            if (use.kept_bytes + bytes <= max_kept_bytes) {
-                free[class_of(bytes)].push_back(block);
+            if (bytes <= max_kept_bytes) {
+                free[class_of(bytes)].push_back({block, returned++});
                 use.kept_bytes += bytes;
+                while (use.kept_bytes > max_kept_bytes) release_oldest();
                 return;
             }
         } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
@@ -109,9 +122,20 @@ struct Pool::State {
         std::free(block);
     }
 
+    void release_oldest() noexcept {
+        std::deque<Free>* oldest = nullptr;
+        for (auto& blocks : free)
+            if (!blocks.empty() &&
+                (oldest == nullptr || blocks.front().since < oldest->front().since))
+                oldest = &blocks;
+        use.kept_bytes -= class_bytes(std::size_t(oldest - free.data()));
+        std::free(oldest->front().block);
+        oldest->pop_front();
+    }
+
     void release_all() noexcept {
         for (auto& blocks : free) {
-            for (void* block : blocks) std::free(block);
+            for (const Free& each : blocks) std::free(each.block);
             blocks.clear();
         }
         use.kept_bytes = 0;

@@ -30,6 +30,23 @@ TEST_CASE("a returned block is the next one handed out") {
     CHECK(pool.use().reused == 1);
 }
 
+TEST_CASE("a loop keeps its blocks whatever lies idle since before") {
+    Pool pool;
+    {
+        // A gigabyte that nobody touches.
+        std::vector<std::shared_ptr<void>> before;
+        for (int i = 0; i < 16; ++i) before.push_back(pool.allocate(std::size_t{64} << 20));
+    }
+    const std::size_t kept = pool.use().kept_bytes;
+    for (int i = 0; i < 3; ++i) {
+        const std::uint64_t reused = pool.use().reused;
+        (void)pool.allocate(std::size_t{48} << 20);
+        CHECK(pool.use().reused == reused + (i > 0 ? 1 : 0));
+        CHECK(pool.use().kept_bytes <= kept);
+    }
+    CHECK(pool.use().kept_bytes == kept - (std::size_t{16} << 20));
+}
+
 TEST_CASE("use and peak count what is handed out") {
     Pool pool;
     auto a = pool.allocate(1024);
