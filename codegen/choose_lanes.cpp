@@ -16,6 +16,8 @@ constexpr double gather_cycles = 1.5;
 constexpr double shuffle_cycles = 2;
 /// Scattered elements cost a line each to be written and, first, to be read.
 constexpr double scatter_cycles = 4;
+/// Of a vector whose lanes are masked at each point: its part in making the mask.
+constexpr double mask_cycles = 1;
 /// Squares of fewer lanes are not transposed in registers.
 constexpr std::int64_t least_square = 4;
 
@@ -57,15 +59,29 @@ class Chooser {
     static bool contains(const std::vector<VarId>& vars, VarId var) {
         return std::ranges::find(vars, var) != vars.end();
     }
-    /// Lanes must write different elements, and loop bounds must not change from lane to lane.
-    [[nodiscard]] bool may_be_lanes(const Axis& axis) const {
-        if (axis.extent < 2 || contains(kernel_.colliding, axis.var)) return false;
+    /// Whether loop bounds change from lane to lane.
+    [[nodiscard]] bool moves_bounds(const Axis& axis) const {
         const auto moves = [&](const LoopBound& bound) {
             return std::ranges::any_of(
                 bound, [&](const BoundTerm& term) { return term.form.coefficient(axis.var) != 0; });
         };
-        for (const ReducedLoop& loop : loops_.loops)
-            if (moves(loop.lower) || moves(loop.upper)) return false;
+        return std::ranges::any_of(loops_.loops, [&](const ReducedLoop& loop) {
+            return moves(loop.lower) || moves(loop.upper);
+        });
+    }
+    /// Whether lanes may be masked where they do: inequalities alone, contiguous results.
+    [[nodiscard]] bool may_be_masked(const Axis& axis) const {
+        const auto moves = [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; };
+        return has_masks_ && !kernel_.is_arg_reduction() &&
+               std::ranges::none_of(kernel_.conditions.equal_zero, moves) &&
+               std::ranges::all_of(kernel_.writes, [&](const Store& write) {
+                   return write.at.affine.coefficient(axis.var) == 1;
+               });
+    }
+    /// Lanes must write different elements.
+    [[nodiscard]] bool may_be_lanes(const Axis& axis) const {
+        if (axis.extent < 2 || contains(kernel_.colliding, axis.var)) return false;
+        if (moves_bounds(axis) && !may_be_masked(axis)) return false;
         return std::ranges::all_of(kernel_.writes, [&](const Store& write) {
             return write.at.affine.coefficient(axis.var) != 0 &&
                    (!write.at.computed || !depends_on(write.at.computed, axis.var));
@@ -126,7 +142,12 @@ class Chooser {
             free_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
         const double body = body_operations_ + vector_touches(axis, lanes, true);
         const double write = write_operations_ + vector_touches(axis, lanes, false);
-        return {axis, false, lanes, vectors * (reduced_points_ * body + write)};
+        const bool is_masked = moves_bounds(axis);
+        const double point = body + (is_masked ? mask_cycles : 0);
+        return {.axis = axis,
+                .is_masked = is_masked,
+                .lanes = lanes,
+                .cycles = vectors * (reduced_points_ * point + write)};
     }
 
     [[nodiscard]] LanePlan over_reduced(const Axis& axis) const {
@@ -137,7 +158,10 @@ class Chooser {
         // Resetting and folding: a shuffle and an addition for each halving, pairs one by one.
         const double fold =
             kernel_.is_arg_reduction() ? 8.0 * double(lanes) : 8 + 4 * std::log2(double(lanes));
-        return {axis, true, lanes, free_points_ * (vectors * body + fold + write_cost(kernel_))};
+        return {.axis = axis,
+                .is_reduced_axis = true,
+                .lanes = lanes,
+                .cycles = free_points_ * (vectors * body + fold + write_cost(kernel_))};
     }
 
     const Kernel& kernel_;

@@ -2,9 +2,11 @@
 #include "codegen/free_lanes.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "base/integer.h"
+#include "codegen/nest_walk.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
@@ -15,15 +17,23 @@ namespace {
 /// Squares side by side along the axis that is transposed, for each vector of lanes: a row of the
 /// operand is read from one page for all of them.
 constexpr std::int64_t squares_of_strip = 4;
+/// Vectors of accumulators that hide the latency of a multiply-add, and use what rows share.
+constexpr std::int64_t vectors_side_by_side = 8;
 
 class FreeLanes {
   public:
     FreeLanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll, Schedule& schedule)
         : kernel_(kernel), lanes_(lanes), unroll_(unroll), schedule_(schedule) {
-        if (kernel.body) {
-            accumulator_ = make_accumulator(kernel, lanes.lanes * unroll);
-            reduced_ = reduced_loops(kernel, kernel.reduced);
-        }
+        if (!kernel.body) return;
+        if (lanes.is_masked) mask_lanes();
+        put_side_by_side();
+        accumulator_ = make_accumulator(kernel, rows_ * lanes.lanes * unroll);
+        if (lanes.is_masked)
+            mask_ = kernel.nest.add(Buffer{.name = "mask",
+                                           .dtype = DType::boolean,
+                                           .space = Space::registers,
+                                           .elements = lanes.lanes * unroll,
+                                           .is_written = true});
     }
 
     void run() {
@@ -60,6 +70,87 @@ class FreeLanes {
                                             nest.at(lanes_.axis->var).name,
                                             {unroll_},
                                             "vectors that accumulate side by side"});
+        if (rows_ > 1)
+            schedule_.directives.push_back(
+                {"unroll", nest.at(row_axis_.var).name, {rows_}, "points that share loads"});
+        if (lanes_.is_masked)
+            schedule_.directives.push_back({"mask",
+                                            nest.at(lanes_.axis->var).name,
+                                            {},
+                                            "which points are summed moves with the lanes"});
+    }
+
+    /// Conditions that move with the lanes become masks; what they leave to the loops is what holds
+    /// for some lane. The longest axis that does not change the mask runs innermost.
+    void mask_lanes() {
+        const VarId lane = lanes_.axis->var;
+        for (AffineForm& condition : kernel_.conditions.at_least_zero) {
+            const std::int64_t step = condition.coefficient(lane);
+            if (step == 0) continue;
+            lane_conditions_.push_back(condition);
+            if (step > 0) condition.constant += step * (lanes_.lanes * unroll_ - 1);
+        }
+        const auto changes_mask = [&](const Axis& axis) {
+            return std::ranges::any_of(lane_conditions_, [&](const AffineForm& condition) {
+                return condition.coefficient(axis.var) != 0;
+            });
+        };
+        auto& order = kernel_.reduced;
+        auto inner = order.end();
+        for (auto axis = order.begin(); axis != order.end(); ++axis)
+            if (!changes_mask(*axis) && (inner == order.end() || axis->extent >= inner->extent))
+                inner = axis;
+        if (inner != order.end()) std::rotate(inner, inner + 1, order.end());
+        while (outer_loops_ < order.size() &&
+               std::any_of(order.begin() + std::ptrdiff_t(outer_loops_), order.end(), changes_mask))
+            ++outer_loops_;
+        lane_conditions_.push_back(form(lanes_.axis->extent - 1) - form(lane));
+    }
+
+    /// Few vectors along the lanes' axis are summed for several points of another one, which share
+    /// loads and masks. Chooses that axis: what is summed must not depend on it.
+    void put_side_by_side() {
+        reduced_ = reduced_loops(kernel_, kernel_.reduced);
+        if (!lanes_.axis || lanes_.is_reduced_axis || kernel_.is_arg_reduction()) return;
+        const std::int64_t most = vectors_side_by_side / unroll_;
+        std::ptrdiff_t most_shared = 0;
+        Axis* chosen = nullptr;
+        for (Axis& axis : kernel_.free) {
+            const bool collides =
+                std::ranges::find(kernel_.colliding, axis.var) != kernel_.colliding.end();
+            if (axis == *lanes_.axis || collides || moves_bounds(axis) ||
+                divisor_up_to(axis.extent, most) < 2)
+                continue;
+            const std::vector<Touch> all = touches(kernel_);
+            const std::ptrdiff_t shared = std::ranges::count_if(all, [&](const Touch& touch) {
+                return touch.is_reduced && !touch.is_computed &&
+                       touch.address.coefficient(axis.var) == 0;
+            });
+            if (shared <= most_shared) continue;
+            most_shared = shared;
+            chosen = &axis;
+        }
+        if (chosen == nullptr) return;
+        row_axis_ = *chosen;
+        rows_ = divisor_up_to(chosen->extent, most);
+        row_block_ = kernel_.nest.add(Var{kernel_.nest.at(chosen->var).name + "_rows"});
+        *chosen = {row_block_, chosen->extent / rows_};
+    }
+    [[nodiscard]] bool moves_bounds(const Axis& axis) const {
+        const auto moves = [&](const LoopBound& bound) {
+            return std::ranges::any_of(
+                bound, [&](const BoundTerm& term) { return term.form.coefficient(axis.var) != 0; });
+        };
+        const bool moves_mask = std::ranges::any_of(
+            lane_conditions_,
+            [&](const AffineForm& condition) { return condition.coefficient(axis.var) != 0; });
+        return moves_mask || std::ranges::any_of(reduced_.loops, [&](const ReducedLoop& loop) {
+                   return moves(loop.lower) || moves(loop.upper);
+               });
+    }
+    static std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {
+        while (most > 1 && extent % most != 0) --most;
+        return most;
     }
 
     /// Where a load is contiguous along another axis than the lanes', that axis runs in blocks of
@@ -124,10 +215,13 @@ class FreeLanes {
             const VarId start = kernel_.nest.add(Var{name(range) + "1"});
             LoopBound lower = range.lower;
             lower.push_back({form(full)});
-            Lanes rest{lanes_.lanes, 1, {}};
+            // Masked lanes sum all that is left at once.
+            const std::int64_t vectors =
+                lanes_.is_masked ? ceil_div(extent - full, lanes_.lanes) : 1;
+            Lanes rest{lanes_.lanes, vectors, {}};
             if ((extent - full) % lanes_.lanes != 0) rest.limit = bound(form(extent) - form(start));
             body.push_back(make_loop(start, Bind::serial, lower, range.upper,
-                                     point(rest, form(start)), lanes_.lanes));
+                                     point(rest, form(start)), vectors * lanes_.lanes));
         }
         return body;
     }
@@ -155,28 +249,91 @@ class FreeLanes {
                 make_loop(*square_, Bind::serial, bound(0), std::move(end), std::move(square)));
             return strip;
         }
-        Body body = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-            return reset(kernel_, accumulator_, offset);
-        });
-        append(body, reduce(lanes, start));
-        append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-                   Substitution here = at(start + offset);
-                   here.replace_let(0, result(kernel_, accumulator_, offset));
-                   return write_all(kernel_, here);
+        const Lanes whole{lanes.lanes, lanes.unroll, mask_ ? LoopBound{} : lanes.limit};
+        Body body = over_rows(
+            whole, start, [&](Slot& slot) { return reset(kernel_, accumulator_, slot.element); });
+        append(body, reduce(whole, start));
+        append(body, over_rows(lanes, start, [&](Slot& slot) {
+                   slot.here.replace_let(0, result(kernel_, accumulator_, slot.element));
+                   return write_all(kernel_, slot.here);
                }));
         return body;
     }
 
-    Body reduce(const Lanes& lanes, const AffineForm& start) {
-        Body body = over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-            Substitution here = at(start + offset);
-            const Value test = reduced_.test ? here(reduced_.test) : nullptr;
-            return guarded(test, update(kernel_, accumulator_, offset, here));
+    /// A lane of a row: its element of a row's accumulators, of all of them, and its point.
+    struct Slot {
+        AffineForm lane;
+        AffineForm element;
+        Substitution here;
+    };
+    Body over_rows(const Lanes& lanes, const AffineForm& start,
+                   const std::function<Body(Slot& slot)>& body) {
+        std::optional<VarId> row;
+        if (rows_ > 1) row = kernel_.nest.add(Var{"row"});
+        Body inner = over_lanes(kernel_.nest, lanes, [&](const AffineForm& lane) {
+            Slot slot{lane, lane, at(start + lane)};
+            if (row) {
+                slot.element = lane + form(*row, lanes.lanes * lanes.unroll);
+                slot.here.replace(row_axis_.var, form(row_block_, rows_) + form(*row));
+            }
+            return body(slot);
         });
+        if (!row) return inner;
+        Body rows;
+        rows.push_back(make_loop(*row, Bind::unroll, rows_, std::move(inner)));
+        return rows;
+    }
+
+    Body reduce(const Lanes& lanes, const AffineForm& start) {
+        Body body;
+        const std::vector<std::pair<Value, Value>> named = name_shared(body);
+        append(body, over_rows(lanes, start, [&](Slot& slot) {
+                   for (const auto& [load, name] : named) slot.here.replace(load, name);
+                   const Value test = reduced_.test ? slot.here(reduced_.test) : nullptr;
+                   Body sum = guarded(test, update(kernel_, accumulator_, slot.element, slot.here));
+                   if (!mask_) return sum;
+                   return guarded(make_load(kernel_.nest, *mask_, {slot.lane}), std::move(sum));
+               }));
         std::vector<AxisRange> loops;
+        const Substitution here = at(start);
         for (const ReducedLoop& loop : reduced_.loops)
-            loops.push_back({loop.axis, loop.lower, loop.upper});
-        return wrap(loops, std::move(body));
+            loops.push_back({loop.axis, here(loop.lower), here(loop.upper)});
+        if (!mask_) return wrap(loops, std::move(body));
+        const auto inner = loops.begin() + std::ptrdiff_t(outer_loops_);
+        Body masked = set_mask(lanes, start);
+        append(masked, wrap({inner, loops.end()}, std::move(body)));
+        return wrap({loops.begin(), inner}, std::move(masked));
+    }
+
+    Body set_mask(const Lanes& lanes, const AffineForm& start) {
+        return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+            const Substitution here = at(start + offset);
+            Value all;
+            for (const AffineForm& condition : lane_conditions_) {
+                const Value each = make_operation(
+                    Op::ge, {make_index(here(condition)), make_integer(0)}, DType::boolean);
+                all = all ? make_operation(Op::logical_and, {all, each}, DType::boolean) : each;
+            }
+            Body body;
+            body.push_back(make_store(*mask_, {offset}, all));
+            return body;
+        });
+    }
+    /// Masked lanes: what all lanes and rows load is loaded before, outside the masks.
+    std::vector<std::pair<Value, Value>> name_shared(Body& body) {
+        std::vector<std::pair<Value, Value>> named;
+        if (!mask_) return named;
+        for_each_node({kernel_.body}, [&](const Value& value) {
+            const auto* load = std::get_if<Load>(&value->term);
+            if (load == nullptr || load->at.computed ||
+                load->at.affine.coefficient(lanes_.axis->var) != 0 ||
+                (rows_ > 1 && load->at.affine.coefficient(row_axis_.var) != 0) ||
+                !is_inside_everywhere(kernel_, value))
+                return;
+            body.push_back(make_let(kernel_.next_let, value));
+            named.emplace_back(value, make_let_value(kernel_.next_let++, value->dtype));
+        });
+        return named;
     }
 
     /// The lane axis at a place; every other axis is its own loop's variable.
@@ -195,6 +352,12 @@ class FreeLanes {
     Schedule& schedule_;
     Accumulator accumulator_;
     ReducedLoops reduced_;
+    std::vector<AffineForm> lane_conditions_;  ///< at least zero at the lanes that are summed
+    std::size_t outer_loops_ = 0;              ///< reduced loops that change the mask
+    std::optional<BufferId> mask_;
+    Axis row_axis_;      ///< has `rows_` points side by side, where these are more than one
+    VarId row_block_{};  ///< their number
+    std::int64_t rows_ = 1;
     std::optional<Axis> transposed_;     ///< runs in squares with the lanes
     VarId strip_{};                      ///< the number of the strip of squares along it
     std::optional<VarId> square_;        ///< that of the square in the strip, while they are made

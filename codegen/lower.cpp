@@ -10,6 +10,9 @@ namespace ricci::codegen {
 
 namespace {
 
+/// A core of fewer vectors is not cut from its borders where lanes can be masked.
+constexpr std::int64_t vectors_of_core = 4;
+
 /// Vectors of results, or rows: what a reduction can do side by side.
 std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
     const std::int64_t results = points(kernel.free);
@@ -61,8 +64,10 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         return;
     }
     if (lower_contraction(kernel, lanes, builder, splitting)) return;
-    if (std::vector<Kernel> parts = split_border(kernel, codegen::lanes(kernel, builder.target()));
-        !parts.empty()) {
+    // Masks cost less than borders of their own beside a narrow core.
+    const std::int64_t least_core =
+        codegen::lanes(kernel, builder.target()) * (lanes.is_masked ? vectors_of_core : 1);
+    if (std::vector<Kernel> parts = split_border(kernel, least_core); !parts.empty()) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }

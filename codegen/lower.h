@@ -15,6 +15,7 @@ enum class Splitting : std::uint8_t { allowed, done };
 struct LanePlan {
     std::optional<Axis> axis;      ///< the axis whose points are lanes; none: scalar code
     bool is_reduced_axis = false;  ///< it is a reduced one: lanes are folded at the end
+    bool is_masked = false;        ///< which points are summed moves with it: lanes are masked
     std::int64_t lanes = 1;
     double cycles = 0;  ///< estimate for the whole kernel
 };

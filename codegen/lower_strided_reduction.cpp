@@ -1,6 +1,7 @@
 // codegen/lower_strided_reduction.cpp – lanes over a free axis, the reduction serial inside
 #include <algorithm>
 
+#include "base/integer.h"
 #include "codegen/free_lanes.h"
 #include "codegen/lower.h"
 
@@ -15,6 +16,8 @@ constexpr std::int64_t long_reduction = 256;
 /// more of each row at once: pages and prefetches count there.
 std::int64_t sums_side_by_side(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
     if (!lanes.axis || kernel.is_arg_reduction()) return 1;
+    if (lanes.is_masked)
+        return std::clamp<std::int64_t>(ceil_div(lanes.axis->extent, lanes.lanes), 1, 4);
     const std::int64_t vectors = lanes.axis->extent / lanes.lanes;
     const std::int64_t most = target.vector_registers / 2;
     if (points(kernel.reduced) >= long_reduction)

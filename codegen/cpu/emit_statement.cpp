@@ -325,15 +325,37 @@ void NestEmitter::when(llvm::Value* condition, const std::function<void()>& emit
     ir_.SetInsertPoint(exit);
 }
 
+/// Whether the body is a sum of products of lanes, each its own, or their copy: masked loads
+/// suffice.
+bool NestEmitter::is_cheap_in_lanes(const Body& statements) {
+    const auto* store = statements.size() == 1 ? std::get_if<Store>(&statements[0].node) : nullptr;
+    if (store == nullptr || !is_local(store->buffer)) return false;
+    bool is_cheap = true;
+    for_each_value(statements, [&](const Value& root) {
+        for_each_node({root}, [&](const Value& value) {
+            if (const auto* load = std::get_if<Load>(&value->term))
+                is_cheap &= is_local(load->buffer) ||
+                            (!load->at.computed && !resolve(load->at.affine).is_uniform());
+            if (const auto* operate = std::get_if<Operate>(&value->term))
+                is_cheap &=
+                    operate->op == Op::mul || operate->op == Op::add || operate->op == Op::neg;
+        });
+    });
+    return is_cheap;
+}
+
 void NestEmitter::guard(const Guard& guard) {
     llvm::Value* condition = start_value(guard.condition);
     const auto emit_body = [&] { body(guard.body); };
     if (!condition->getType()->isVectorTy()) return when(condition, emit_body);
-    // The branch is needed, not merely quick: a scalar load under the guard is in bounds only where
-    // some lane runs.
     llvm::Value* outer = mask_;
     mask_ = outer ? ir_.CreateAnd(outer, condition) : condition;
-    when(ir_.CreateOrReduce(mask_), emit_body);
+    // The branch is needed, not merely quick, for what all lanes load: it is in bounds only where
+    // some lane runs. Without it straight code takes less time than a wrong guess.
+    if (is_cheap_in_lanes(guard.body))
+        emit_body();
+    else
+        when(ir_.CreateOrReduce(mask_), emit_body);
     mask_ = outer;
 }
 

@@ -113,6 +113,7 @@ class NestEmitter {
     void unrolled_loop(const Loop& loop);
     void repeat(const Loop& loop, const Body& statements);
     void vector_loop(const Loop& loop, const std::function<void()>& emit_body);
+    [[nodiscard]] bool is_cheap_in_lanes(const Body& statements);
     void guard(const Guard& guard);
     void let_var(const LetVar& let);
     /// What `emit_body` emits runs when the bit is set.

@@ -192,6 +192,41 @@ TEST_CASE("conditions become loop bounds, with a core in lanes and borders") {
         {{"Q", array({20, 40})}, {"G", array({3, 3})}});
 }
 
+TEST_CASE("lanes are masked where the points of a sum move with them") {
+    const auto is_masked = [](const std::string& text, const Signature& signature) {
+        check(text, signature);
+        bool found = false;
+        for (const codegen::Schedule& schedule :
+             codegen::plan(bound(text, signature), example_target(64)).schedules)
+            for (const codegen::Directive& directive : schedule.directives)
+                found |= directive.verb == "mask";
+        return found;
+    };
+    const std::string inside = "t-r >= 0 && t-r < 9 && u-s >= 0 && u-s < 24";
+    const std::string range = " where t in 0:13, u in 0:28";
+    const Signature images = {{"dY", array({6, 5, 9, 24})}, {"W", array({5, 5, 5})}};
+    // Several images share the weights and the masks; 7 of them do not divide evenly.
+    for (const std::int64_t batch : {6, 7, 1}) {
+        Signature signature = images;
+        signature["dY"] = array({batch, 5, 9, 24});
+        CHECK(
+            is_masked("dX[n,t,u] := sum[o,r,s | " + inside + "](dY[n,o,t-r,u-s]*W[o,r,s])" + range,
+                      signature));
+    }
+    // Bounds that some lane reaches, others not; products, maxima, integers, values that divide.
+    CHECK(is_masked("S[n,i] := sum[k | k <= i && 2*k > i-3](x[k]/y[n,i]) where i in 0:50",
+                    {{"x", array({60})}, {"y", array({9, 50})}}));
+    CHECK(is_masked("M[n,i] := max[k | k <= i && k >= i-4](A[n,k]) where i in 0:33",
+                    {{"A", array({9, 40})}}));
+    CHECK(is_masked("P[n,i] := prod[k | k <= i && k >= i-4](A[n,k]) where i in 0:33",
+                    {{"A", array({9, 40}, DType::i32)}}));
+    // What all lanes load may lie outside where no lane runs.
+    CHECK(is_masked("S[n,i] := sum[k | k <= i && k >= i-2 && k < 20](A[n,i]*w[k]) where i in 0:30",
+                    {{"A", array({9, 30})}, {"w", array({20})}}));
+    // A diagonal is no inequality.
+    CHECK(!is_masked("D[i] := sum[k | k == i](A[k]*k) where i in 0:30", {{"A", array({30})}}));
+}
+
 TEST_CASE("a long sum with few results is split in two levels") {
     check("C[i,j] := A[k,i]*B[k,j]", {{"A", array({9000, 3})}, {"B", array({9000, 33})}});
     check("s := A[i,j]", {{"A", array({1100, 1001})}});
