@@ -14,6 +14,7 @@
 #include "codegen/choose_contraction.h"
 #include "codegen/deinterleave.h"
 #include "codegen/lower.h"
+#include "codegen/nest_walk.h"
 #include "codegen/pack.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -390,8 +391,35 @@ class ContractionLowering {
                        return source.panels ? load : guarded(is_read(column), std::move(load));
                    }));
         }
+        append(body, prefetch_next());
         append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
         return body;
+    }
+
+    /// Columns that are read where they stand, in short pieces from far places, are asked for while
+    /// the tile before them is computed: no hardware sees a stream in them.
+    Body prefetch_next() {
+        Body body;
+        for (const Source& source : column_sources_) {
+            if (source.panels || source.deinterleaved) continue;
+            for_each_node({source.term}, [&](const Value& value) {
+                const auto* load = std::get_if<Load>(&value->term);
+                if (load == nullptr || !is_far(*load)) return;
+                const VarId u = kernel_.nest.add(Var{"u"});
+                const AffineForm column = form(tile_.columns()) + form(u, tile_.lanes);
+                Body line;
+                line.push_back({Prefetch{load->buffer, at(form(0), column)(load->at.affine)}});
+                body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(line)));
+            });
+        }
+        return body;
+    }
+    /// Whether an operand is larger than the caches near the core.
+    [[nodiscard]] bool is_far(const Load& load) const {
+        const Buffer& buffer = kernel_.nest.at(load.buffer);
+        return !load.at.computed && load.at.affine.coefficient(c_.lane.var) == 1 &&
+               buffer.elements * std::int64_t(size_bytes(buffer.dtype)) >
+                   builder_.target().l2_bytes;
     }
 
     /// Where the copy holds the tile's first column: its quotient by the step, among the elements

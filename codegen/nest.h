@@ -203,8 +203,14 @@ struct Commit {};
 struct Wait {
     std::int64_t pending = 0;
 };
+/// CPU: asks for the memory around an element of an argument that is read soon, as far as the
+/// second-level cache. The element may lie outside of the buffer; no value changes.
+struct Prefetch {
+    BufferId buffer{};
+    AffineForm at;
+};
 struct Stmt {
-    std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait> node;
+    std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait, Prefetch> node;
 };
 
 enum class Space : std::uint8_t {

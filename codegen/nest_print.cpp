@@ -128,6 +128,9 @@ class Printer {
                     : store.hint == StoreHint::atomic       ? "  # atomic"
                                                             : ""));
     }
+    void print(const Prefetch& prefetch) {
+        line(format("prefetch {}", place(prefetch.buffer, {prefetch.at})));
+    }
     void print(const Barrier&) { line("barrier"); }
     void print(const Fold& fold) {
         if (fold.place)

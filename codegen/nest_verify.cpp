@@ -155,6 +155,12 @@ class Verifier {
         require(is_gpu_, "threads of a block are a GPU's", what);
         require(!is_apart_, "all threads of a block arrive", what);
     }
+    void check(const Prefetch& prefetch) {
+        check(prefetch.at);
+        require(!is_gpu_, "a prefetch is a CPU's");
+        require(nest_.at(prefetch.buffer).space == Space::argument, "a prefetch is of an argument",
+                nest_.at(prefetch.buffer).name);
+    }
     void check(const Barrier&) { check_together("barrier"); }
     void check(const Commit&) { check_together("commit"); }
     void check(const Wait& wait) {

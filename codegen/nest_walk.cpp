@@ -86,12 +86,14 @@ void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
 
 namespace {
 
-void rename_stores(Body& body, const std::vector<BufferId>& renamed) {
+void rename_targets(Body& body, const std::vector<BufferId>& renamed) {
     for (Stmt& stmt : body) {
-        if (auto* loop = std::get_if<Loop>(&stmt.node)) rename_stores(loop->body, renamed);
-        if (auto* guard = std::get_if<Guard>(&stmt.node)) rename_stores(guard->body, renamed);
+        if (auto* loop = std::get_if<Loop>(&stmt.node)) rename_targets(loop->body, renamed);
+        if (auto* guard = std::get_if<Guard>(&stmt.node)) rename_targets(guard->body, renamed);
         if (auto* store = std::get_if<Store>(&stmt.node))
             store->buffer = renamed.at(std::size_t(store->buffer));
+        if (auto* prefetch = std::get_if<Prefetch>(&stmt.node))
+            prefetch->buffer = renamed.at(std::size_t(prefetch->buffer));
     }
 }
 
@@ -103,7 +105,7 @@ void for_each_buffer(const Body& body, const std::function<void(BufferId)>& visi
 }
 
 void rename_buffers(Body& body, const std::vector<BufferId>& renamed) {
-    rename_stores(body, renamed);
+    rename_targets(body, renamed);
     rewrite_values(body, [&](const Value& value) { return renamed_value(value, renamed); });
 }
 
@@ -130,7 +132,7 @@ void substitute(Body& body, Substitution& to) {
                 fold.value = to(fold.value);
                 if (fold.place) fold.place = to(fold.place);
             },
-            [](auto&) {});
+            [&](Prefetch& prefetch) { prefetch.at = to(prefetch.at); }, [](auto&) {});
 }
 
 void for_each_node(const std::vector<Value>& roots,

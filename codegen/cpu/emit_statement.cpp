@@ -173,7 +173,18 @@ void NestEmitter::statement(const Stmt& statement) {
         [&](const Guard& g) { guard(g); },
         [&](const Let& let) { lets_[let.number] = start_value(let.value); },
         [&](const LetVar& let) { let_var(let); }, [&](const Store& s) { store(s); },
+        [&](const Prefetch& p) { prefetch(p); },
         [&](const auto&) { RICCI_ASSERT(false, "a statement of blocks of threads on a CPU"); });
+}
+
+void NestEmitter::prefetch(const Prefetch& prefetch) {
+    RICCI_ASSERT(lanes_ == 0, "a prefetch stands in no vector loop");
+    constexpr unsigned read = 0;
+    constexpr unsigned second_level = 2;
+    constexpr unsigned data = 1;
+    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+                        {access(prefetch.buffer, {prefetch.at}).pointer, ir_.getInt32(read),
+                         ir_.getInt32(second_level), ir_.getInt32(data)});
 }
 
 void NestEmitter::parallel_loop(const Loop& loop, llvm::Value* first, llvm::Value* last) {

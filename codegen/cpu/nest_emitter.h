@@ -115,6 +115,7 @@ class NestEmitter {
     void vector_loop(const Loop& loop, const std::function<void()>& emit_body);
     [[nodiscard]] bool is_cheap_in_lanes(const Body& statements);
     void guard(const Guard& guard);
+    void prefetch(const Prefetch& prefetch);
     void let_var(const LetVar& let);
     /// What `emit_body` emits runs when the bit is set.
     void when(llvm::Value* condition, const std::function<void()>& emit_body);

@@ -245,7 +245,8 @@ void NestWriter::statement(const Stmt& stmt) {
         [&](const Let& l) { let(l); }, [&](const LetVar& l) { let_var(l); },
         [&](const Store& s) { store(s); }, [&](const Barrier&) { line("RC_BARRIER();"); },
         [&](const Fold& f) { fold(f); }, [&](const Commit&) { line("rc_copy_commit();"); },
-        [&](const Wait& wait) { line(format("rc_copy_wait<{}>();", wait.pending)); });
+        [&](const Wait& wait) { line(format("rc_copy_wait<{}>();", wait.pending)); },
+        [](const Prefetch&) {});
 }
 
 void NestWriter::loop(const Loop& loop) {

@@ -151,6 +151,18 @@ TEST_CASE("columns are read where they stand if few tiles of rows share them") {
     check(product, thin);
 }
 
+TEST_CASE("columns far apart are asked for a tile ahead") {
+    const std::string text = "Y[n,o,y,x] := X[n,c,y,x]*W[o,c]";
+    const auto is_asked_for = [&](Signature signature) {
+        const BoundProgram program = bound(text, signature);
+        CHECK(compiled_difference(program, signature) == "");
+        const codegen::Plan plan = codegen::plan(program, example_target(64));
+        return str(plan.nests.back()).find("prefetch X[") != std::string::npos;
+    };
+    CHECK(is_asked_for({{"X", array({1, 70, 64, 64})}, {"W", array({3, 70})}}));
+    CHECK(!is_asked_for({{"X", array({1, 70, 32, 32})}, {"W", array({3, 70})}}));
+}
+
 TEST_CASE("places of maxima are stored in the narrowest type that holds them") {
     const auto type_of_place = [](std::int64_t extent, const std::string& range) {
         const Signature signature = {{"A", array({5, extent})}, {"B", array({20})}};

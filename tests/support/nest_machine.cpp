@@ -295,7 +295,7 @@ class Machine {
                                        ? quotient
                                        : quotient - floor_div(quotient, let.modulus) * let.modulus);
             },
-            [&](const Store& store) { this->store(store); },
+            [&](const Store& store) { this->store(store); }, [](const Prefetch&) {},
             [](const auto&) { fail("threads part where all must arrive"); });
     }
 
