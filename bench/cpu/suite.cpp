@@ -104,6 +104,50 @@ std::string wrong_by_reference(const Maker& make) {
     return {};
 }
 
+/// Seconds of each round: ours first, then the peers.
+struct Times {
+    std::vector<std::vector<double>> candidates;
+    std::vector<double> limits;
+
+    /// Ratios of one round, so that a change of clock between rounds meets both.
+    [[nodiscard]] double ratio_to(const std::vector<double>& other) const {
+        std::vector<double> ratios;
+        for (std::size_t r = 0; r < other.size(); ++r)
+            ratios.push_back(other[r] / candidates[0][r]);
+        return median(ratios);
+    }
+    /// The fastest peer; 0: there is none.
+    [[nodiscard]] std::size_t best() const {
+        std::size_t found = 0;
+        for (std::size_t c = 1; c < candidates.size(); ++c)
+            if (found == 0 || median(candidates[c]) < median(candidates[found])) found = c;
+        return found;
+    }
+};
+
+Times times_of(const Contest& contest, const Options& options) {
+    using Timing = std::function<double(int count)>;
+    const auto timing = [](std::function<void()> run) -> Timing {
+        return [run = std::move(run)](int count) { return seconds_of(run, count); };
+    };
+    std::vector<Timing> candidates = {timing(contest.ours)};
+    for (const Peer& peer : contest.peers)
+        candidates.push_back(peer.seconds ? peer.seconds : timing(peer.run));
+    std::vector<int> counts;
+    for (const auto& candidate : candidates) {
+        const double once = candidate(1);
+        counts.push_back(std::max(1, int(options.sample_seconds / std::max(once, 1e-9))));
+    }
+    Times times;
+    times.candidates.resize(candidates.size());
+    for (int round = 0; round < options.rounds; ++round) {
+        for (std::size_t c = 0; c < candidates.size(); ++c)
+            times.candidates[c].push_back(candidates[c](counts[c]));
+        times.limits.push_back(seconds_at(contest.limit, options.threads));
+    }
+    return times;
+}
+
 }  // namespace
 
 std::pair<std::string, Array> randn(const std::string& name, Shape shape, DType dtype) {
@@ -117,14 +161,15 @@ Suite::Suite(Options options) : options_(std::move(options)) {
                 "best peer", "ratio", "limit", "goal");
 }
 
-void Suite::add(const std::string& row, const std::string& name, const Maker& make) {
+bool Suite::is_chosen(const std::string& row, const std::string& name) const {
     const std::string whole = row + " " + name;
-    const auto is_chosen = [&](const std::string& part) {
-        return whole.find(part) != std::string::npos;
-    };
-    if (!options_.chosen.empty() &&
-        std::none_of(options_.chosen.begin(), options_.chosen.end(), is_chosen))
-        return;
+    return options_.chosen.empty() ||
+           std::any_of(options_.chosen.begin(), options_.chosen.end(),
+                       [&](const auto& part) { return whole.find(part) != std::string::npos; });
+}
+
+void Suite::add(const std::string& row, const std::string& name, const Maker& make) {
+    if (!is_chosen(row, name)) return;
     forget_arrays();
     std::string wrong = wrong_by_reference(make);
     const Workload workload = make(1);
@@ -136,45 +181,32 @@ void Suite::add(const std::string& row, const std::string& name, const Maker& ma
         const double d = difference(ours.results()[0], peer.result);
         if (!(d < workload.tolerance)) wrong = format("differs from {} by {:.2g}", peer.name, d);
     }
+    measure(row, name, {[&] { ours.run(); }, workload.goal, workload.limit, workload.peers, wrong});
+}
 
-    using Timing = std::function<double(int count)>;
-    const auto timing = [](std::function<void()> run) -> Timing {
-        return [run = std::move(run)](int count) { return seconds_of(run, count); };
-    };
-    std::vector<Timing> candidates = {timing([&] { ours.run(); })};
-    for (const Peer& peer : workload.peers)
-        candidates.push_back(peer.seconds ? peer.seconds : timing(peer.run));
-    std::vector<int> counts;
-    for (const auto& candidate : candidates) {
-        const double once = candidate(1);
-        counts.push_back(std::max(1, int(options_.sample_seconds / std::max(once, 1e-9))));
-    }
-    std::vector<std::vector<double>> times(candidates.size());
-    std::vector<double> limits;
-    for (int round = 0; round < options_.rounds; ++round) {
-        for (std::size_t c = 0; c < candidates.size(); ++c)
-            times[c].push_back(candidates[c](counts[c]));
-        limits.push_back(seconds_at(workload.limit, options_.threads));
-    }
-    // Ratios of one round, so that a change of clock between rounds meets both.
-    const auto ratio_to = [&](const std::vector<double>& other) {
-        std::vector<double> ratios;
-        for (std::size_t r = 0; r < other.size(); ++r) ratios.push_back(other[r] / times[0][r]);
-        return median(ratios);
-    };
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < times.size(); ++c)
-        if (best == 0 || median(times[c]) < median(times[best])) best = c;
-    const double ratio = best == 0 ? 0 : ratio_to(times[best]);
-    const double fraction = workload.limit.kind == Limit::Kind::none ? 0 : ratio_to(limits);
-    const bool is_ratio = workload.goal.kind == Goal::Kind::ratio;
+void Suite::add(const std::string& row, const std::string& name,
+                const std::function<Contest()>& make) {
+    if (!is_chosen(row, name)) return;
+    forget_arrays();
+    measure(row, name, make());
+}
+
+void Suite::measure(const std::string& row, const std::string& name, const Contest& contest) {
+    const Times times = times_of(contest, options_);
+    const std::size_t best = times.best();
+    const double ratio = best == 0 ? 0 : times.ratio_to(times.candidates[best]);
+    const double fraction =
+        contest.limit.kind == Limit::Kind::none ? 0 : times.ratio_to(times.limits);
+    const bool is_ratio = contest.goal.kind == Goal::Kind::ratio;
     const double reached = is_ratio ? ratio : fraction;
-    const bool is_met = wrong.empty() && reached >= 0.97 * workload.goal.value;
-    const std::string peer_name = best == 0 ? "-" : workload.peers[best - 1].name;
-    const double peer_ms = best == 0 ? 0 : median(times[best]) * 1e3;
+    const std::string& wrong = contest.wrong;
+    const bool is_met = wrong.empty() && reached >= 0.97 * contest.goal.value;
+    const std::string peer_name = best == 0 ? "-" : contest.peers[best - 1].name;
+    const double peer_ms = best == 0 ? 0 : median(times.candidates[best]) * 1e3;
+    const std::vector<double>& ours = times.candidates[0];
     std::printf("%-12s %-34s %9.3f %9.3f %-14s %6.2f %6.2f %5.2f%s %s\n", row.c_str(), name.c_str(),
-                median(times[0]) * 1e3, peer_ms, peer_name.c_str(), ratio, fraction,
-                workload.goal.value, is_ratio ? " " : "L",
+                median(ours) * 1e3, peer_ms, peer_name.c_str(), ratio, fraction, contest.goal.value,
+                is_ratio ? " " : "L",
                 is_met          ? ""
                 : wrong.empty() ? "short"
                                 : wrong.c_str());
@@ -184,20 +216,20 @@ void Suite::add(const std::string& row, const std::string& name, const Maker& ma
     wrong_ += wrong.empty() ? 0 : 1;
     if (options_.json.empty()) return;
     nlohmann::json peers;
-    for (std::size_t c = 1; c < times.size(); ++c)
-        peers[workload.peers[c - 1].name] = {{"ms", median(times[c]) * 1e3},
-                                             {"ratio", ratio_to(times[c])}};
-    const auto [least, most] = std::minmax_element(times[0].begin(), times[0].end());
+    for (std::size_t c = 0; c < contest.peers.size(); ++c)
+        peers[contest.peers[c].name] = {{"ms", median(times.candidates[c + 1]) * 1e3},
+                                        {"ratio", times.ratio_to(times.candidates[c + 1])}};
+    const auto [least, most] = std::minmax_element(ours.begin(), ours.end());
     const nlohmann::json line = {{"row", row},
                                  {"workload", name},
                                  {"threads", options_.threads},
-                                 {"ms", median(times[0]) * 1e3},
+                                 {"ms", median(ours) * 1e3},
                                  {"least_ms", *least * 1e3},
                                  {"most_ms", *most * 1e3},
                                  {"peers", peers},
                                  {"ratio", ratio},
                                  {"limit_fraction", fraction},
-                                 {"goal", workload.goal.value},
+                                 {"goal", contest.goal.value},
                                  {"goal_is", is_ratio ? "ratio" : "limit_fraction"},
                                  {"is_met", is_met},
                                  {"wrong", wrong}};

@@ -44,6 +44,15 @@ struct Workload {
     double tolerance = 1e-4;  ///< of the root mean square, between ours and the peers
 };
 
+/// Ours and the peers as functions, for work that is no single program. The maker compares results.
+struct Contest {
+    std::function<void()> ours;
+    Goal goal = {};
+    Limit limit = {};
+    std::vector<Peer> peers = {};
+    std::string wrong = {};  ///< how results differ; empty: they agree
+};
+
 struct Options {
     int threads = 1;
     int rounds = 7;
@@ -61,11 +70,15 @@ class Suite {
     explicit Suite(Options options);
     /// `row` names a row of the table of goals, `name` a case of it.
     void add(const std::string& row, const std::string& name, const Maker& make);
+    void add(const std::string& row, const std::string& name, const std::function<Contest()>& make);
     /// Prints how many goals were met. False where a result was wrong.
     bool finish();
     [[nodiscard]] int threads() const noexcept { return options_.threads; }
 
   private:
+    [[nodiscard]] bool is_chosen(const std::string& row, const std::string& name) const;
+    void measure(const std::string& row, const std::string& name, const Contest& contest);
+
     Options options_;
     int rows_ = 0;
     int met_ = 0;
@@ -80,6 +93,7 @@ void add_contractions(Suite& suite);
 void add_rows(Suite& suite);
 void add_streams(Suite& suite);
 void add_attention(Suite& suite);
+void add_mnist(Suite& suite);
 
 /// Lets go of the arrays that peers were made for.
 void forget_arrays();
