@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/integer.h"
@@ -22,18 +23,23 @@ constexpr std::int64_t vectors_side_by_side = 8;
 
 class FreeLanes {
   public:
-    FreeLanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll, Schedule& schedule)
+    FreeLanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
+              const std::vector<Value>& held, Schedule& schedule)
         : kernel_(kernel), lanes_(lanes), unroll_(unroll), schedule_(schedule) {
         if (!kernel.body) return;
         if (lanes.is_masked) mask_lanes();
         put_side_by_side();
         accumulator_ = make_accumulator(kernel, rows_ * lanes.lanes * unroll);
-        if (lanes.is_masked)
-            mask_ = kernel.nest.add(Buffer{.name = "mask",
-                                           .dtype = DType::boolean,
-                                           .space = Space::registers,
-                                           .elements = lanes.lanes * unroll,
-                                           .is_written = true});
+        const auto registers = [&](const char* name, DType dtype, std::int64_t elements) {
+            return kernel.nest.add(Buffer{.name = name,
+                                          .dtype = dtype,
+                                          .space = Space::registers,
+                                          .elements = elements,
+                                          .is_written = true});
+        };
+        if (lanes.is_masked) mask_ = registers("mask", DType::boolean, lanes.lanes * unroll);
+        for (const Value& load : held)
+            held_.push_back({load, registers("held", load->dtype, rows_ * lanes.lanes * unroll)});
     }
 
     void run() {
@@ -41,6 +47,7 @@ class FreeLanes {
         TaskSplit split =
             split_free_axes(kernel_, lanes_.axis, lanes_.lanes * unroll_, lanes_.cycles);
         describe(split);
+        Body names = name_even();
         Body body;
         if (lanes_.axis) {
             const AxisRange range = split.loops.back();
@@ -49,7 +56,8 @@ class FreeLanes {
         } else {
             body = point(Lanes{}, form(0));
         }
-        kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
+        append(names, wrap(split.loops, std::move(body)));
+        kernel_.nest.body = parallel(split, std::move(names));
     }
 
   private:
@@ -153,6 +161,42 @@ class FreeLanes {
         return most;
     }
 
+    /// Values that are the same at all points have their name before the loops.
+    Body name_even() {
+        Body body;
+        std::unordered_set<const ValueNode*> seen;
+        Substitution named;
+        const std::function<void(const Value&)> visit = [&](const Value& node) {
+            if (!node || !seen.insert(node.get()).second) return;
+            if (!is_even(node)) {
+                for (const Value& operand : operands(node)) visit(operand);
+                return;
+            }
+            if (operands(node).empty() && !std::holds_alternative<Load>(node->term)) return;
+            const std::vector<Value> value = share(body, {node}, kernel_.next_let);
+            body.push_back(make_let(kernel_.next_let, value[0]));
+            even_.emplace_back(node, make_let_value(kernel_.next_let++, node->dtype));
+        };
+        visit(kernel_.body);
+        for (const Store& write : kernel_.writes) {
+            visit(write.value);
+            visit(write.at.computed);
+        }
+        return body;
+    }
+    [[nodiscard]] bool is_even(const Value& root) const {
+        bool is_even = is_inside_everywhere(kernel_, root);
+        for_each_node({root}, [&](const Value& node) {
+            if (const auto* load = std::get_if<Load>(&node->term))
+                is_even &=
+                    load->at.affine.is_constant() && !kernel_.nest.at(load->buffer).is_written;
+            if (const auto* var = std::get_if<VarValue>(&node->term))
+                is_even &= var->form.is_constant();
+            is_even &= !std::holds_alternative<LetValue>(node->term);
+        });
+        return is_even;
+    }
+
     /// Where a load is contiguous along another axis than the lanes', that axis runs in blocks of
     /// as many points as there are lanes: squares that emitters transpose in registers.
     void find_transposed() {
@@ -252,6 +296,7 @@ class FreeLanes {
         const Lanes whole{lanes.lanes, lanes.unroll, mask_ ? LoopBound{} : lanes.limit};
         Body body = over_rows(
             whole, start, [&](Slot& slot) { return reset(kernel_, accumulator_, slot.element); });
+        append(body, hold(whole, start));
         append(body, reduce(whole, start));
         append(body, over_rows(lanes, start, [&](Slot& slot) {
                    slot.here.replace_let(0, result(kernel_, accumulator_, slot.element));
@@ -289,6 +334,9 @@ class FreeLanes {
         const std::vector<std::pair<Value, Value>> named = name_shared(body);
         append(body, over_rows(lanes, start, [&](Slot& slot) {
                    for (const auto& [load, name] : named) slot.here.replace(load, name);
+                   for (const Held& held : held_)
+                       slot.here.replace(held.load,
+                                         make_load(kernel_.nest, held.registers, {slot.element}));
                    const Value test = reduced_.test ? slot.here(reduced_.test) : nullptr;
                    Body sum = guarded(test, update(kernel_, accumulator_, slot.element, slot.here));
                    if (!mask_) return sum;
@@ -303,6 +351,19 @@ class FreeLanes {
         Body masked = set_mask(lanes, start);
         append(masked, wrap({inner, loops.end()}, std::move(body)));
         return wrap({loops.begin(), inner}, std::move(masked));
+    }
+
+    /// Lanes that no reduced loop moves are loaded once, before the loops.
+    Body hold(const Lanes& lanes, const AffineForm& start) {
+        Body body;
+        for (const Held& held : held_)
+            append(body, over_rows(lanes, start, [&](Slot& slot) {
+                       Body load;
+                       load.push_back(
+                           make_store(held.registers, {slot.element}, slot.here(held.load)));
+                       return load;
+                   }));
+        return body;
     }
 
     Body set_mask(const Lanes& lanes, const AffineForm& start) {
@@ -339,6 +400,7 @@ class FreeLanes {
     /// The lane axis at a place; every other axis is its own loop's variable.
     Substitution at(const AffineForm& place) const {
         Substitution here;
+        for (const auto& [value, name] : even_) here.replace(value, name);
         if (lanes_.axis) here.replace(lanes_.axis->var, place);
         if (square_point_)
             here.replace(transposed_->var, form(strip_, squares_of_strip * lanes_.lanes) +
@@ -347,11 +409,18 @@ class FreeLanes {
     }
 
     Kernel& kernel_;
+    std::vector<std::pair<Value, Value>> even_;  ///< with their names
     const LanePlan& lanes_;
     std::int64_t unroll_;
     Schedule& schedule_;
     Accumulator accumulator_;
     ReducedLoops reduced_;
+    /// A load that the reduced loops do not move, in registers.
+    struct Held {
+        Value load;
+        BufferId registers{};
+    };
+    std::vector<Held> held_;
     std::vector<AffineForm> lane_conditions_;  ///< at least zero at the lanes that are summed
     std::size_t outer_loops_ = 0;              ///< reduced loops that change the mask
     std::optional<BufferId> mask_;
@@ -367,8 +436,8 @@ class FreeLanes {
 }  // namespace
 
 void lower_free_lanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
-                      Schedule& schedule) {
-    FreeLanes(kernel, lanes, unroll, schedule).run();
+                      const std::vector<Value>& held, Schedule& schedule) {
+    FreeLanes(kernel, lanes, unroll, held, schedule).run();
 }
 
 }  // namespace ricci::codegen

@@ -301,7 +301,36 @@ class Grouper {
             return joined && is_safe(groups_[producer], *joined) &&
                    join_groups(producer, consumer, *joined);
         }
+        // What no group made may still be read by one: the moments of an optimiser's step.
+        for (std::size_t other = consumer; other-- > 0;) {
+            if (groups_[other].reduction) continue;
+            const std::optional<BoundEquation> joined =
+                rename_by_shared_read(groups_[consumer], groups_[other]);
+            if (joined && is_safe(groups_[other], *joined) && join_groups(other, consumer, *joined))
+                return true;
+        }
         return false;
+    }
+
+    /// The consumer's equation over the indices of a group that reads an array at the same points;
+    /// nothing unless both write at the same places.
+    std::optional<BoundEquation> rename_by_shared_read(const Group& consumer, const Group& other) {
+        if (consumer.indices.size() != other.indices.size()) return std::nullopt;
+        for (const Expr mine : accesses(terms(consumer)))
+            for (const Expr theirs : accesses(terms(other))) {
+                const auto& a = std::get<Access>(mine->term);
+                const auto& b = std::get<Access>(theirs->term);
+                std::unordered_map<std::uint32_t, Expr> renamed;
+                if (a.tensor != b.tensor || !match_points(a.at, b.at, renamed) ||
+                    renamed.size() != consumer.indices.size())
+                    continue;
+                BoundEquation equation = consumer.writes[0];
+                equation.value = with_indices(equation.value, renamed);
+                for (Expr& subscript : equation.at) subscript = with_indices(subscript, renamed);
+                equation.indices = other.indices;
+                if (equation.at == other.writes[0].at) return equation;
+            }
+        return std::nullopt;
     }
 
     static bool reads_a_write(const Group& consumer, const Group& producer) {

@@ -3,7 +3,8 @@
 // Two rewritings, both over the canonical equations in order:
 //   inline  a pointwise equation whose value is cheap or read once is written out where it is read;
 //   fuse    a pointwise equation over the points of an earlier group joins it: the epilogue of a
-//           reduction (bias, activation, scaling), or a further output of one pass over memory.
+//           reduction (bias, activation, scaling), or a further output of one pass over memory, as
+//           where both read an array at the same points and write at the same places.
 // Neither moves a read across an update of the tensor it reads, and no group reads an element that
 // another of its points writes.
 #pragma once

@@ -328,10 +328,17 @@ std::int64_t lanes(const Kernel& kernel, const Target& target) {
     for (const Store& write : kernel.writes) consider(write.value->dtype);
     std::vector<Value> values = written_values(kernel);
     values.push_back(kernel.body);
+    const auto moves = [&](const Value& value) {
+        const auto along = [&](const Axis& axis) { return depends_on(value, axis.var); };
+        return std::ranges::any_of(kernel.free, along) ||
+               std::ranges::any_of(kernel.reduced, along);
+    };
     for_each_node(values, [&](const Value& value) {
         const bool is_number = std::holds_alternative<VarValue>(value->term) ||
                                std::holds_alternative<Constant>(value->term);
-        if (!is_number) consider(value->dtype);
+        // What is the same at all points is computed once, in no lanes.
+        const bool is_wider = size_bytes(value->dtype) > std::max(widest, widest_integer);
+        if (!is_number && (!is_wider || moves(value))) consider(value->dtype);
     });
     // Beside floating values integers are conditions and positions: these take several registers.
     if (widest == 0) widest = widest_integer;

@@ -47,7 +47,7 @@ void lower_serial(Kernel kernel, PlanBuilder& builder);
 
 /// Marks plain stores along the axis into outputs larger than the caches that the kernel itself
 /// does not read: they are written past the caches.
-void stream_large_outputs(Kernel& kernel, const Axis& lanes, Schedule& schedule);
+void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes, Schedule& schedule);
 
 /// Lowers the kernels of a plan, in order; chains of rows become one kernel.
 void lower(std::vector<Kernel> kernels, PlanBuilder& builder);

@@ -9,19 +9,27 @@ namespace {
 /// Outputs above this size do not stay in the caches: they are written past them. Measured gain of
 /// 1.5 to 1.7 on copies of 64 MB, loss below the last level cache's share.
 constexpr std::int64_t streaming_bytes = 32 << 20;
+/// A line that is written past the caches in pieces is read and written again for each: a
+/// permutation of five dimensions by 8 lanes of f32 took 12.7 ms, without streaming 10.5.
+constexpr std::int64_t line_bytes = 64;
 
 }  // namespace
 
-void stream_large_outputs(Kernel& kernel, const Axis& lanes, Schedule& schedule) {
+void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
+                          Schedule& schedule) {
     for (Store& write : kernel.writes) {
         const Buffer& buffer = kernel.nest.at(write.buffer);
         const std::int64_t bytes = buffer.elements * std::int64_t(size_bytes(buffer.dtype));
         if (bytes < streaming_bytes || write.combine || write.at.computed) continue;
-        if (write.at.affine.coefficient(lanes.var) != 1) continue;
+        if (write.at.affine.coefficient(axis.var) != 1) continue;
         bool is_read = false;
-        for (const Touch& touch : touches(kernel))
+        bool has_squares = false;  // the next piece of a line comes later
+        for (const Touch& touch : touches(kernel)) {
             is_read |= !touch.is_store && touch.buffer == write.buffer;
-        if (is_read) continue;
+            has_squares |= !touch.is_store && touch.address.coefficient(axis.var) > 1;
+        }
+        const bool has_pieces = lanes * std::int64_t(size_bytes(buffer.dtype)) < line_bytes;
+        if (is_read || (has_squares && has_pieces)) continue;
         write.hint = StoreHint::streaming;
         schedule.directives.push_back({"stream", buffer.name, {bytes >> 20}, "larger than caches"});
     }
@@ -29,8 +37,8 @@ void stream_large_outputs(Kernel& kernel, const Axis& lanes, Schedule& schedule)
 
 void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
     Schedule schedule{Strategy::pointwise, kernel.nest.name, {}};
-    if (lanes.axis) stream_large_outputs(kernel, *lanes.axis, schedule);
-    lower_free_lanes(kernel, lanes, 1, schedule);
+    if (lanes.axis) stream_large_outputs(kernel, *lanes.axis, lanes.lanes, schedule);
+    lower_free_lanes(kernel, lanes, 1, {}, schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }
 

@@ -273,7 +273,7 @@ class RowChainNest {
         kernel_.body = nullptr;
         kernel_.reducer.reset();
         kernel_.writes = chain_.stages[s].writes;
-        stream_large_outputs(kernel_, loops_.back().axis, schedule_);
+        stream_large_outputs(kernel_, loops_.back().axis, lanes_, schedule_);
         return over_points(
             s, 1, [&](Substitution& here, const AffineForm&) { return write_all(kernel_, here); });
     }

@@ -4,6 +4,7 @@
 #include "base/integer.h"
 #include "codegen/free_lanes.h"
 #include "codegen/lower.h"
+#include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
 
@@ -14,24 +15,49 @@ constexpr std::int64_t long_reduction = 256;
 
 /// Four sums side by side hide the latency of an addition. Of a long reduction, more of them read
 /// more of each row at once: pages and prefetches count there.
-std::int64_t sums_side_by_side(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
+std::int64_t sums_side_by_side(const Kernel& kernel, const LanePlan& lanes, std::int64_t most) {
     if (!lanes.axis || kernel.is_arg_reduction()) return 1;
     if (lanes.is_masked)
         return std::clamp<std::int64_t>(ceil_div(lanes.axis->extent, lanes.lanes), 1, 4);
     const std::int64_t vectors = lanes.axis->extent / lanes.lanes;
-    const std::int64_t most = target.vector_registers / 2;
     if (points(kernel.reduced) >= long_reduction)
         for (std::int64_t sums = std::min(most, vectors); sums > 4; --sums)
             if (vectors % sums == 0) return sums;
     return std::clamp<std::int64_t>(vectors, 1, 4);
 }
 
+/// Loads that move with the lanes but with no reduced axis, and are inside their arrays.
+std::vector<Value> held_loads(const Kernel& kernel, const LanePlan& lanes) {
+    std::vector<Value> found;
+    if (!lanes.axis || lanes.is_masked || points(kernel.reduced) < long_reduction) return found;
+    for_each_node({kernel.body}, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        if (load == nullptr || !depends_on(value, lanes.axis->var) ||
+            !is_inside_everywhere(kernel, value))
+            return;
+        if (std::ranges::none_of(kernel.reduced, [&](const Axis& axis) {
+                return load->at.affine.coefficient(axis.var) != 0;
+            }))
+            found.push_back(value);
+    });
+    return found;
+}
+
 }  // namespace
 
 void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
     Schedule schedule{Strategy::strided_reduction, kernel.nest.name, {}};
-    const std::int64_t unroll = sums_side_by_side(kernel, lanes, builder.target());
-    lower_free_lanes(kernel, lanes, unroll, schedule);
+    const std::int64_t registers = builder.target().vector_registers;
+    std::vector<Value> held = held_loads(kernel, lanes);
+    // Some registers are left for what the body computes.
+    std::int64_t most = registers / 2;
+    const std::int64_t with_held = (registers - registers / 4) / std::int64_t(1 + held.size());
+    if (with_held < 2)
+        held.clear();
+    else
+        most = std::min(most, with_held);
+    const std::int64_t unroll = sums_side_by_side(kernel, lanes, most);
+    lower_free_lanes(kernel, lanes, unroll, held, schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }
 

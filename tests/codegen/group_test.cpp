@@ -63,8 +63,23 @@ TEST_CASE("an output is stored even where it is cheap") {
 }
 
 TEST_CASE("no read moves across an update of what it reads") {
+    CHECK(groups("y[i] := 2*x[size(x,0)-1-i]; x[i] = 0*x[i]; z[i] := y[i] + x[i]", matrices,
+                 {"x", "z"}) == "y | x z");
+    // At the same place values are read before any is stored.
     CHECK(groups("y[i] := 2*x[i]; x[i] = 0*x[i]; z[i] := y[i] + x[i]", matrices, {"x", "z"}) ==
-          "y | x z");
+          "x z");
+}
+
+TEST_CASE("updates that read an array at the same points are one pass") {
+    Signature moments = matrices;
+    for (const char* name : {"u", "v"}) moments[name] = array({8});
+    CHECK(groups("u[i] = u[i] + x[i]; v[i] = v[i] + x[i]^2; x[i] = u[i]/(v[i] + 1)", moments,
+                 {"u", "v", "x"}) == "u v x");
+    CHECK(groups("u[i] := exp(x[i]); v[j] := exp(x[j]) + 1", matrices, {"u", "v"}) == "u v");
+    CHECK(groups("u[i,j] := exp(A[i,j]); v[j,i] := exp(A[i,j]) + 1", matrices, {"u", "v"}) ==
+          "u | v");
+    CHECK(groups("u[i] := exp(x[i]); v[i] := exp(x[i+1]) where i in 0:7", matrices, {"u", "v"}) ==
+          "u | v");
 }
 
 TEST_CASE("an update does not move across the definition of what it updates") {
