@@ -63,7 +63,8 @@ Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t 
                    return store;
                }));
     }
-    Schedule schedule{Strategy::contraction, name, {}};
+    Schedule schedule{Strategy::contraction, name};
+    schedule.work.bytes = 2.0 * double(last - first + 1) * double(size_bytes(source.dtype));
     schedule.directives.push_back(
         {"deinterleave", name, {step, copy.elements}, "residues, elements of each"});
     const TaskSplit split = split_tasks(nest, {vectors}, 1, residue_cycles * double(step));

@@ -13,6 +13,7 @@
 #include "base/integer.h"
 #include "codegen/choose_contraction.h"
 #include "codegen/deinterleave.h"
+#include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pack.h"
@@ -45,7 +46,7 @@ class ContractionLowering {
         std::erase(rows_.outer, rows_.axis);
         rows_.step = tile_.rows;
         columns_ = {c_.columns, c_.lane, tile_.columns()};
-        schedule_ = {Strategy::contraction, kernel.nest.name, {}};
+        schedule_ = {Strategy::contraction, kernel.nest.name, work_of(kernel)};
         are_conditions_packed_ = are_conditions_of_batch(kernel, c_);
         take_lane_conditions();
     }

@@ -1,5 +1,6 @@
 // codegen/lower_pointwise.cpp – one pass over memory, vectorised along the contiguous side
 #include "codegen/free_lanes.h"
+#include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 
 namespace ricci::codegen {
@@ -36,7 +37,7 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
 }
 
 void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
-    Schedule schedule{Strategy::pointwise, kernel.nest.name, {}};
+    Schedule schedule{Strategy::pointwise, kernel.nest.name, work_of(kernel)};
     if (lanes.axis) stream_large_outputs(kernel, *lanes.axis, lanes.lanes, schedule);
     lower_free_lanes(kernel, lanes, 1, {}, schedule);
     builder.add_step(std::move(kernel), std::move(schedule));

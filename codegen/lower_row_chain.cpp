@@ -4,6 +4,7 @@
 #include <set>
 
 #include "codegen/fold_indices.h"
+#include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 #include "codegen/nest_walk.h"
 #include "codegen/row_chain.h"
@@ -359,7 +360,7 @@ bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     const LanePlan lanes = common_lanes(chain, builder.target());
     const bool has_few_rows = points(chain.kernel.free) < fewest_rows && lanes.cycles > task_cycles;
     if (!lanes.axis || has_few_rows) return false;
-    Schedule schedule{Strategy::row_reduction, chain.kernel.nest.name, {}};
+    Schedule schedule{Strategy::row_reduction, chain.kernel.nest.name, work_of(chain)};
     RowChainNest(chain, lanes, schedule).run();
     builder.add_step(std::move(chain.kernel), std::move(schedule));
     return true;

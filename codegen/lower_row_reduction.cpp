@@ -1,4 +1,5 @@
 // codegen/lower_row_reduction.cpp – lanes over a reduced axis, folded at the end of each row
+#include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 #include "codegen/row_loops.h"
 #include "codegen/tasks.h"
@@ -72,7 +73,7 @@ class RowReduction {
 }  // namespace
 
 void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
-    Schedule schedule{Strategy::row_reduction, kernel.nest.name, {}};
+    Schedule schedule{Strategy::row_reduction, kernel.nest.name, work_of(kernel)};
     RowReduction(kernel, lanes, schedule).run();
     builder.add_step(std::move(kernel), std::move(schedule));
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -80,7 +81,7 @@ Body reduction(Kernel& kernel) {
 
 void lower_serial(Kernel kernel, PlanBuilder& builder) {
     if (points(kernel.free) == 0) return;
-    Schedule schedule{Strategy::serial, kernel.nest.name, {}};
+    Schedule schedule{Strategy::serial, kernel.nest.name, work_of(kernel)};
     Substitution here;
     std::vector<AxisRange> loops;
     for (const Axis& axis : kernel.free) loops.push_back({axis, bound(0), bound(axis.extent)});

@@ -3,6 +3,7 @@
 
 #include "base/integer.h"
 #include "codegen/free_lanes.h"
+#include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 #include "codegen/nest_walk.h"
 
@@ -46,7 +47,7 @@ std::vector<Value> held_loads(const Kernel& kernel, const LanePlan& lanes) {
 }  // namespace
 
 void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
-    Schedule schedule{Strategy::strided_reduction, kernel.nest.name, {}};
+    Schedule schedule{Strategy::strided_reduction, kernel.nest.name, work_of(kernel)};
     const std::int64_t registers = builder.target().vector_registers;
     std::vector<Value> held = held_loads(kernel, lanes);
     // Some registers are left for what the body computes.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/integer.h"
+#include "codegen/kernel_work.h"
 #include "codegen/nest_build.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -80,6 +81,7 @@ class Packer {
             builder_.temporary(kernel_.nest.name, term_->dtype,
                                points(panels_.outer) * panels_.tiles * panels_.elements);
         buffer_ = kernel_.argument(builder_.plan(), panels_.place, true);
+        schedule_.work = work_of(copying());
         if (layout_ == Layout::transposed_rows) {
             const Axis square{kernel_.nest.add(Var{"square"}), whole_squares() + 1};
             finish(square, transpose_rows(form(square.var)));
@@ -91,6 +93,17 @@ class Packer {
     }
 
   private:
+    /// What is packed as a pass over memory.
+    [[nodiscard]] Kernel copying() const {
+        Kernel copying = kernel_;
+        copying.free = panels_.outer;
+        copying.free.push_back(tiling_.axis);
+        copying.free.insert(copying.free.end(), kernel_.reduced.begin(), kernel_.reduced.end());
+        copying.reduced.clear();
+        copying.conditions = {};
+        copying.writes = {{buffer_, {reduced_point(copying.free)}, term_, std::nullopt}};
+        return copying;
+    }
     enum class Layout : std::uint8_t {
         interleaved,
         copied_rows,      ///< by row, as they stand

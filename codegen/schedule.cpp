@@ -25,6 +25,10 @@ std::string str(const Schedule& schedule) {
         text += directive.why.empty() ? format("  {}\n", line)
                                       : format("  {:<24} # {}\n", line, directive.why);
     }
+    if (schedule.work.bytes > 0)
+        text += format("  {:<24} # {}\n",
+                       format("work {:.0f} {:.0f}", schedule.work.operations, schedule.work.bytes),
+                       "floating operations; bytes of elements, each read or written once");
     return text;
 }
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dsl/work.h"
+
 namespace ricci::codegen {
 
 /// The strategies of docs/architecture.md, each with its own measured goal.
@@ -29,7 +31,9 @@ struct Directive {
 struct Schedule {
     Strategy strategy = Strategy::pointwise;
     std::string kernel;  ///< the kernel it belongs to
-    std::vector<Directive> directives;
+    /// What the kernel has to do at least, by codegen/kernel_work.h; on a GPU nothing yet.
+    Work work = {};
+    std::vector<Directive> directives = {};
 };
 
 [[nodiscard]] std::string str(const Schedule& schedule);

@@ -7,6 +7,7 @@
 
 #include "runtime/array.h"
 #include "tests/runtime/temporary_folder.h"
+#include "tests/support/set_variable.h"
 #include "tests/tools/command.h"
 
 namespace ricci::tests {
@@ -321,6 +322,22 @@ TEST_CASE("explain shows every stage that is asked for") {
     CHECK(run({"explain", linear, "--stage", "dance"}).status == 2);
     CHECK(run({"explain", linear, "--stage", "ptx"}).status == 1);
     CHECK(run({"explain", linear, "--stage", "loops"}).err.starts_with("name: the argument"));
+}
+
+TEST_CASE("explain tells the least time of each kernel on this machine") {
+    const std::vector<std::string> words = {"explain",  "y[i] := 2*x[i]", "x=1000:f32", "--stage",
+                                            "schedule", "--device",       "cpu"};
+    const std::string work =
+        "  work 1000 8000           # floating operations; bytes of elements, each read or written "
+        "once\n";
+    const std::string here = run(words).out;
+    CAPTURE(here);
+    CHECK(here.find(work + "  limit ") != std::string::npos);
+    CHECK(here.find("kB at ") != std::string::npos);
+    CHECK(here.find("1 kFLOP at ") != std::string::npos);
+    const SetVariable target("RICCI_TARGET", "sse2");
+    const std::string elsewhere = run(words).out;
+    CHECK(elsewhere.ends_with(work));
 }
 
 TEST_CASE("check passes on programs of every kind") {

@@ -100,12 +100,6 @@ CompileTimes measure_compile(const Program& program, const Signature& signature,
     return samples[1];
 }
 
-std::string time_text(double seconds) {
-    if (seconds < 1e-3) return format("{:.2f} us", seconds * 1e6);
-    if (seconds < 1) return format("{:.3f} ms", seconds * 1e3);
-    return format("{:.3f} s", seconds);
-}
-
 /// One row: a function, its times, its rates, its shares of the machine's limits.
 class Row {
   public:

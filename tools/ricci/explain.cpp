@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "base/dump.h"
+#include "base/env.h"
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
 #include "codegen/cuda/emit.h"
@@ -17,10 +19,12 @@
 #include "grad/gradient.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
+#include "runtime/parallel.h"
 
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
 #include "tools/ricci/gradients.h"
+#include "tools/ricci/limits.h"
 
 namespace ricci::tool {
 namespace {
@@ -62,14 +66,40 @@ std::string explicit_text(const Program& program) {
     return text;
 }
 
+/// What this machine does at most, measured once for each type.
+const Limits& limits_of(DType dtype) {
+    static std::map<DType, Limits> known;
+    const auto [entry, is_new] = known.try_emplace(dtype);
+    if (is_new) entry->second = measure_limits(dtype, num_threads());
+    return entry->second;
+}
+
+/// Schedules; where they are for this machine, with the least time that each kernel takes on it.
+std::string schedule_text(const codegen::Plan& plan, const Target& target) {
+    const bool is_here = !target.is_gpu() && !env::target();
+    std::string text;
+    for (std::size_t n = 0; n < plan.schedules.size(); ++n) {
+        const codegen::Schedule& schedule = plan.schedules[n];
+        text += str(schedule);
+        if (!is_here) continue;
+        const bool is_double = std::ranges::any_of(
+            plan.nests.at(n).buffers,
+            [](const codegen::Buffer& buffer) { return buffer.dtype == DType::f64; });
+        text += limit_text(schedule.work, limits_of(is_double ? DType::f64 : DType::f32));
+    }
+    if (is_here && !plan.schedules.empty())
+        text += format("# limits are those of {}: multiply-adds, and copies beyond the caches\n",
+                       plural(static_cast<std::size_t>(num_threads()), "thread"));
+    return text;
+}
+
 /// One stage that is made from a plan.
 std::string planned_text(Stage stage, const BoundProgram& bound, const codegen::Plan& plan,
                          const Target& target) {
     std::string text;
     if (stage == Stage::bound) text = str(bound);
     if (stage == Stage::plan) text = str(plan);
-    if (stage == Stage::schedule)
-        for (const codegen::Schedule& schedule : plan.schedules) text += str(schedule);
+    if (stage == Stage::schedule) text = schedule_text(plan, target);
     if (stage == Stage::loops)
         for (const codegen::Nest& nest : plan.nests) text += str(nest);
     if (stage == Stage::llvm) text = codegen::cpu::emit_text(plan.nests, target);
@@ -246,7 +276,8 @@ void add_explain(CLI::App& app, Command& chosen) {
     command->add_option("--device", options->common.device, "cpu or cuda")
         ->check(CLI::IsMember({"cpu", "cuda", "reference"}));
     command->footer(R"help(Stages from `bound` on need the arguments' shapes. Code for a GPU is made
-for the one at hand, else for an H200; RICCI_TARGET=sm_80 names another.
+for the one at hand, else for an H200; RICCI_TARGET=sm_80 names another. Schedules for this CPU tell
+the least time of each kernel from its operations, its bytes and rates that are measured at once.
 Examples:
   ricci explain "Y[n,o] := W[o,k]*X[n,k] + b[o]"
   ricci explain "D[i,j] := (w[k,i] - x[k,j])^2" w=784x64 x=784x64 --stage schedule,loops
