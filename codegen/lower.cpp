@@ -27,13 +27,15 @@ bool lower_chain(RowChain chain, PlanBuilder& builder) {
 
 }  // namespace
 
-void lower(std::vector<Kernel> kernels, PlanBuilder& builder) {
+void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
+           const std::set<std::size_t>& read_later) {
     const Target& target = builder.target();
     const ChainRules rules = target.is_gpu() ? ChainRules{} : chain_rules(target);
     for (std::size_t k = 0; k < kernels.size(); ++k) {
         if (kernels[k].writes.empty()) continue;  // part of a chain
         std::optional<RowChain> chain;
-        if (!target.is_plain) chain = find_row_chain(kernels, k, builder.plan(), rules);
+        if (!target.is_plain)
+            chain = find_row_chain(kernels, k, builder.plan(), rules, read_later);
         std::vector<std::size_t> members = chain ? chain->members : std::vector<std::size_t>();
         if (chain && lower_chain(std::move(*chain), builder)) {
             for (const std::size_t member : members) kernels[member] = {};

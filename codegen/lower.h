@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
 #include "codegen/plan_builder.h"
 #include "codegen/row_chain.h"
@@ -49,8 +50,10 @@ void lower_serial(Kernel kernel, PlanBuilder& builder);
 /// does not read: they are written past the caches.
 void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes, Schedule& schedule);
 
-/// Lowers the kernels of a plan, in order; chains of rows become one kernel.
-void lower(std::vector<Kernel> kernels, PlanBuilder& builder);
+/// Lowers the kernels of a plan, in order; chains of rows become one kernel. Kernels still to be
+/// made read the buffers `read_later`.
+void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
+           const std::set<std::size_t>& read_later);
 
 /// Chooses the strategy for a kernel and lowers it.
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);

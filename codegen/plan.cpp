@@ -67,9 +67,9 @@ class Planner {
             const std::vector<std::size_t> current = places_;
             keep_old_versions(g);
             add(make_kernel(program_, groups_[g], builder_.plan(), current));
-            note_checks(groups_[g]);
+            note_checks(g);
         }
-        lower(std::move(kernels_), builder_);
+        lower(std::move(kernels_), builder_, {});
         Plan plan = std::move(builder_).finish();
         put_checks_off(plan);
         return plan;
@@ -186,12 +186,32 @@ class Planner {
         return false;
     }
 
+    /// The buffers that later groups read or update.
+    [[nodiscard]] std::set<std::size_t> touched_after(std::size_t g) const {
+        std::set<std::size_t> places;
+        const auto add_reads = [&](Expr e) {
+            if (!e) return;
+            for (const TensorId tensor : tensors_read(e))
+                places.insert(places_.at(position(tensor)));
+        };
+        for (std::size_t i = g + 1; i < groups_.size(); ++i) {
+            add_reads(groups_[i].value);
+            if (groups_[i].reduction) add_reads(groups_[i].reduction->condition);
+            for (const BoundEquation& write : groups_[i].writes) {
+                places.insert(places_.at(position(write.target)));
+                add_reads(write.value);
+                for (const Expr subscript : write.at) add_reads(subscript);
+            }
+        }
+        return places;
+    }
+
     /// The verdicts that the group gives are there after the last step so far.
-    void note_checks(const Group& group) {
-        for (const BoundEquation& write : group.writes)
+    void note_checks(std::size_t g) {
+        for (const BoundEquation& write : groups_[g].writes)
             for (std::size_t c = 0; c < program_.checks.size(); ++c) {
                 if (program_.checks[c].verdict != write.target) continue;
-                lower(std::exchange(kernels_, {}), builder_);
+                lower(std::exchange(kernels_, {}), builder_, touched_after(g));
                 builder_.add_check(c, places_.at(position(write.target)));
                 may_wait_.push_back(!std::exchange(relies_on_data_, false));
             }

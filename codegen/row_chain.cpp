@@ -113,8 +113,8 @@ bool are_independent(const Places& a, const Places& b) {
 class Finder {
   public:
     Finder(const std::vector<Kernel>& kernels, std::size_t first, const Plan& plan,
-           const ChainRules& rules)
-        : kernels_(kernels), first_(first), plan_(plan), rules_(rules) {}
+           const ChainRules& rules, const std::set<std::size_t>& read_later)
+        : kernels_(kernels), first_(first), plan_(plan), rules_(rules), read_later_(read_later) {}
 
     std::optional<RowChain> run() {
         if (!begin(without_single_axes(kernels_[first_]))) return std::nullopt;
@@ -318,6 +318,7 @@ class Finder {
 
     [[nodiscard]] bool is_read_outside(std::size_t place) const {
         if (plan_.buffers.at(place).kind == PlanBuffer::Kind::tensor) return true;
+        if (read_later_.contains(place)) return true;
         for (std::size_t k = 0; k < kernels_.size(); ++k) {
             const bool is_inside = std::ranges::find(chain_.members, k) != chain_.members.end();
             const std::vector<std::size_t>& places = kernels_[k].places;
@@ -342,6 +343,7 @@ class Finder {
     std::size_t first_;
     const Plan& plan_;
     const ChainRules& rules_;
+    const std::set<std::size_t>& read_later_;
     RowChain chain_;
     std::vector<Known> results_;
     std::vector<Known> elements_;  ///< that a stage touches
@@ -355,8 +357,9 @@ class Finder {
 }  // namespace
 
 std::optional<RowChain> find_row_chain(const std::vector<Kernel>& kernels, std::size_t first,
-                                       const Plan& plan, const ChainRules& rules) {
-    return Finder(kernels, first, plan, rules).run();
+                                       const Plan& plan, const ChainRules& rules,
+                                       const std::set<std::size_t>& read_later) {
+    return Finder(kernels, first, plan, rules, read_later).run();
 }
 
 }  // namespace ricci::codegen

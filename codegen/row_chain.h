@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "codegen/plan_builder.h"
@@ -46,9 +47,11 @@ struct ChainRules {
     std::function<bool(const Kernel& kernel, const std::vector<Axis>& rows)> fits = nullptr;
 };
 
-/// The longest chain that begins with kernel `first`, of two kernels at least.
+/// The longest chain that begins with kernel `first`, of two kernels at least. Kernels still to be
+/// made read the buffers `read_later` of the plan.
 [[nodiscard]] std::optional<RowChain> find_row_chain(const std::vector<Kernel>& kernels,
                                                      std::size_t first, const Plan& plan,
-                                                     const ChainRules& rules = {});
+                                                     const ChainRules& rules,
+                                                     const std::set<std::size_t>& read_later);
 
 }  // namespace ricci::codegen

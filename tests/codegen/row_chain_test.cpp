@@ -53,6 +53,18 @@ TEST_CASE("elements that pass from stage to stage are rounded as their arrays ar
                 rows({9, 40}, DType::i32)) == 1);
 }
 
+TEST_CASE("what is read after a check of data is stored") {
+    // The check of the keys stops everything: kernels behind it are lowered after the chain.
+    const std::string text =
+        "m[i] := max[k](X[i,k]); s[i] := sum[k](exp(X[i,k] - m[i])); J[i] := i64(s[i]); "
+        "y[i] := T[J[i]]*m[i]";
+    Signature signature = rows({5, 100});
+    signature.emplace("T", array({101}));
+    CHECK(steps(text, signature) == 3);
+    CHECK(interpreted_difference(ricci::tests::bound(text, signature), signature,
+                                 example_gpu_target()) == "");
+}
+
 TEST_CASE("what later kernels or users read of a chain is stored") {
     const std::string text =
         std::string(softmax) + "; c[k] := E[i,k]; Z[i,k] := Y[i,k] + s[39-i]*c[k]";
