@@ -19,6 +19,20 @@ struct GpuTarget {
     bool operator==(const GpuTarget&) const = default;
 };
 
+/// What code generation for a CPU takes wherever it can, whatever it costs: strategies that no
+/// small program would get are tested by this.
+enum class Forced : std::uint8_t {
+    nothing,
+    tiles,          ///< sums of two operands in register tiles, however thin
+    reduced_lanes,  ///< no tiles, lanes over a reduced axis
+    free_lanes,     ///< no tiles, lanes over a free axis
+    scalar,         ///< no tiles, no lanes
+    chains,         ///< passes over the same rows as one kernel
+    no_chains,
+    two_levels,  ///< partial results, then their total
+    rewritings,  ///< residue classes, sums written out, shared operands, orders of products, cores
+};
+
 /// The machine, as code generation sees it: a CPU, or a GPU. Part of every kernel's key.
 struct Target {
     std::string cpu;        ///< LLVM's name: `znver5`, `x86-64-v3`, ...; of a GPU `sm_90`, ...
@@ -31,6 +45,7 @@ struct Target {
     GpuTarget gpu = {};  ///< with a compute capability: code is for this GPU
     /// Loops one after the other, without lanes, tiles and tasks: code for people to read.
     bool is_plain = false;
+    Forced forced = Forced::nothing;
 
     [[nodiscard]] bool is_gpu() const noexcept { return gpu.compute_capability != 0; }
     bool operator==(const Target&) const = default;

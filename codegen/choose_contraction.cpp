@@ -222,8 +222,8 @@ bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contractio
 std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const Target& target,
                                                     const std::optional<Axis>& lane) {
     if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return std::nullopt;
-    if (double(points(kernel.free)) * double(points(kernel.reduced)) < least_points)
-        return std::nullopt;
+    const double all = double(points(kernel.free)) * double(points(kernel.reduced));
+    if (target.forced != Forced::tiles && all < least_points) return std::nullopt;
     std::optional<Contraction> found = find_contraction(kernel, LaneRule::cheapest, lane);
     if (!found) return std::nullopt;
     return Chooser(kernel, std::move(*found), target).run();

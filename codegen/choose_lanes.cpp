@@ -26,6 +26,7 @@ class Chooser {
     Chooser(const Kernel& kernel, const Target& target)
         : kernel_(kernel),
           lanes_(codegen::lanes(kernel, target)),
+          forced_(target.forced),
           has_masks_(has_masked_stores(target)),
           all_(touches(kernel)),
           free_points_(double(points(kernel.free))),
@@ -40,7 +41,7 @@ class Chooser {
         LanePlan best;  // scalar code
         best.cycles = free_points_ * (reduced_points_ * body_cost(kernel_) + write_cost(kernel_));
         const auto consider = [&](const LanePlan& plan) {
-            if (plan.cycles < best.cycles) best = plan;
+            if (precedes(plan, best)) best = plan;
         };
         for (std::size_t i = kernel_.free.size(); i-- > 0;) {
             const Axis& axis = kernel_.free[i];
@@ -56,6 +57,23 @@ class Chooser {
     }
 
   private:
+    [[nodiscard]] bool is_forced(const LanePlan& plan) const {
+        switch (forced_) {
+            case Forced::scalar:        return !plan.axis;
+            case Forced::free_lanes:    return plan.axis && !plan.is_reduced_axis;
+            case Forced::reduced_lanes:
+            case Forced::chains:        return plan.is_reduced_axis;
+            case Forced::nothing:
+            case Forced::tiles:
+            case Forced::no_chains:
+            case Forced::two_levels:
+            case Forced::rewritings:    return false;
+        }
+        return false;
+    }
+    [[nodiscard]] bool precedes(const LanePlan& a, const LanePlan& b) const {
+        return is_forced(a) == is_forced(b) ? a.cycles < b.cycles : is_forced(a);
+    }
     static bool contains(const std::vector<VarId>& vars, VarId var) {
         return std::ranges::find(vars, var) != vars.end();
     }
@@ -166,6 +184,7 @@ class Chooser {
 
     const Kernel& kernel_;
     std::int64_t lanes_;
+    Forced forced_;
     bool has_masks_;  ///< masked stores are an instruction
     std::vector<Touch> all_;
     double free_points_;

@@ -18,8 +18,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// More terms are better left to a loop.
-constexpr std::int64_t most_points = 4;
 /// Each term repeats the body.
 constexpr std::size_t most_nodes = 64;
 
@@ -44,8 +42,8 @@ bool is_harmless(Expr root) {
 
 class Sum {
   public:
-    Sum(EquationMaker& make, const BoundEquation& equation)
-        : make_(make), program_(make.program()), equation_(equation) {}
+    Sum(EquationMaker& make, const BoundEquation& equation, std::int64_t most_points)
+        : make_(make), program_(make.program()), equation_(equation), most_points_(most_points) {}
 
     /// The equation without its sum; nothing where it has many points.
     std::optional<BoundEquation> run() {
@@ -160,9 +158,9 @@ class Sum {
     bool note(const Values& values) {
         left_.push_back(values);
         const std::int64_t extent = std::max<std::int64_t>(values.upper - values.lower, 0);
-        if (extent > most_points) return false;
+        if (extent > most_points_) return false;
         points_ *= extent;
-        return points_ <= most_points;
+        return points_ <= most_points_;
     }
     /// The first number of [low, high) at which the claim, false and then true, holds; else `high`.
     template <class Claim>
@@ -249,6 +247,7 @@ class Sum {
     EquationMaker& make_;
     BoundProgram& program_;
     const BoundEquation& equation_;
+    std::int64_t most_points_;
     std::vector<IndexId> open_;  ///< reduced, and not solved
     std::vector<Expr> conditions_;
     EquationMaker::Numbers numbers_;  ///< what is solved
@@ -278,15 +277,16 @@ bool can_be_written_out(const BoundProgram& program, const BoundEquation& equati
            reads_nothing_empty(program, reduction.condition);
 }
 
-std::optional<BoundEquation> written_out(EquationMaker& make, const BoundEquation& equation) {
-    return Sum(make, equation).run();
+std::optional<BoundEquation> written_out(EquationMaker& make, const BoundEquation& equation,
+                                         std::int64_t most_points) {
+    return Sum(make, equation, most_points).run();
 }
 
-BoundProgram with_few_points(BoundProgram program) {
+BoundProgram with_few_points(BoundProgram program, std::int64_t most_points) {
     EquationMaker make(program);
     for (BoundEquation& equation : program.equations) {
         if (!can_be_written_out(program, equation)) continue;
-        if (std::optional<BoundEquation> written = written_out(make, equation))
+        if (std::optional<BoundEquation> written = written_out(make, equation, most_points))
             equation = std::move(*written);
     }
     return program;

@@ -8,6 +8,9 @@
 
 namespace ricci::codegen {
 
+/// More terms are better left to a loop.
+inline constexpr std::int64_t few_points = 4;
+
 /// The program with sums that have few points for each element, as the gradients of slices and of
 /// borders have them,
 ///
@@ -19,7 +22,8 @@ namespace ricci::codegen {
 ///
 /// Equations with a coefficient of 1 or -1 are solved, what the conditions say of an index narrows
 /// its range, and what is left is taken value by value. Makes new terms in the program's context.
-[[nodiscard]] BoundProgram with_few_points(BoundProgram program);
+[[nodiscard]] BoundProgram with_few_points(BoundProgram program,
+                                           std::int64_t most_points = few_points);
 
 /// Whether the equation's sum can be written out, however many points it has: data decides none of
 /// its places, and nothing is divided by what may be 0.
@@ -27,6 +31,7 @@ namespace ricci::codegen {
 /// Such an equation without its sum, which may have no index left; nothing where there are many
 /// points.
 [[nodiscard]] std::optional<BoundEquation> written_out(EquationMaker& make,
-                                                       const BoundEquation& equation);
+                                                       const BoundEquation& equation,
+                                                       std::int64_t most_points = few_points);
 
 }  // namespace ricci::codegen

@@ -47,9 +47,13 @@ std::vector<Decision> fold_indices(Kernel& kernel);
 [[nodiscard]] Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower,
                            std::int64_t upper, const char* name);
 
+/// Smaller kernels are compiled once, with a test at each point.
+inline constexpr double least_points_of_cases = 16'384;
+
 /// Cuts free axes where index arithmetic changes, as at the edges of what is padded, clamped,
 /// wrapped or mirrored: a core in which every place is affine, and the borders around it, whose
 /// points decide one by one. Empty where there is nothing to gain.
-[[nodiscard]] std::vector<Kernel> split_cases(const Kernel& kernel);
+[[nodiscard]] std::vector<Kernel> split_cases(const Kernel& kernel,
+                                              double least_points = least_points_of_cases);
 
 }  // namespace ricci::codegen

@@ -34,7 +34,7 @@ void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
     for (std::size_t k = 0; k < kernels.size(); ++k) {
         if (kernels[k].writes.empty()) continue;  // part of a chain
         std::optional<RowChain> chain;
-        if (!target.is_plain)
+        if (!target.is_plain && target.forced != Forced::no_chains)
             chain = find_row_chain(kernels, k, builder.plan(), rules, read_later);
         std::vector<std::size_t> members = chain ? chain->members : std::vector<std::size_t>();
         if (chain && lower_chain(std::move(*chain), builder)) {
@@ -55,7 +55,9 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         lower_serial(std::move(kernel), builder);
         return;
     }
-    if (std::vector<Kernel> parts = split_cases(kernel); !parts.empty()) {
+    const double least_points =
+        builder.target().forced == Forced::rewritings ? 0 : least_points_of_cases;
+    if (std::vector<Kernel> parts = split_cases(kernel, least_points); !parts.empty()) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }

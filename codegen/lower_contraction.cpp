@@ -524,6 +524,9 @@ class ContractionLowering {
 
 bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder,
                        Splitting splitting) {
+    const Forced forced = builder.target().forced;
+    if (forced == Forced::reduced_lanes || forced == Forced::free_lanes || forced == Forced::scalar)
+        return false;
     std::optional<ContractionChoice> choice = choose_contraction(kernel, builder.target());
     // A product with few columns may have its lanes where the other plan has them: they are read
     // where they stand, and what little is written far apart costs less than packing.
@@ -532,7 +535,7 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
             choose_contraction(kernel, builder.target(), otherwise.axis);
         if (other && (!choice || other->cycles < choice->cycles)) choice = std::move(other);
     }
-    if (!choice || choice->cycles >= otherwise.cycles) return false;
+    if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles)) return false;
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder))
         return true;

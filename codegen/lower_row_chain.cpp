@@ -348,6 +348,7 @@ LanePlan common_lanes(const RowChain& chain, const Target& target) {
 
 ChainRules chain_rules(const Target& target) {
     return {.elements_pass = true,
+            .needs_gain = target.forced != Forced::chains,
             .fits = [&target](const Kernel& kernel, const std::vector<Axis>& rows) {
                 if (!split_cases(kernel).empty()) return false;
                 const LanePlan lanes = choose_lanes(kernel, target);
@@ -358,7 +359,8 @@ ChainRules chain_rules(const Target& target) {
 bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     merge_axes(chain);
     const LanePlan lanes = common_lanes(chain, builder.target());
-    const bool has_few_rows = points(chain.kernel.free) < fewest_rows && lanes.cycles > task_cycles;
+    const bool has_few_rows = builder.target().forced != Forced::chains &&
+                              points(chain.kernel.free) < fewest_rows && lanes.cycles > task_cycles;
     if (!lanes.axis || has_few_rows) return false;
     Schedule schedule{Strategy::row_reduction, chain.kernel.nest.name, work_of(chain)};
     RowChainNest(chain, lanes, schedule).run();

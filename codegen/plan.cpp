@@ -42,17 +42,22 @@ constexpr double least_points_of_classes = 1 << 18;
 /// The program as equations that cost what they compute.
 BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     BoundProgram result = program;
+    const bool is_forced = target.forced == Forced::rewritings;
     // People read what they wrote.
     if (!target.is_plain)
-        result = with_contraction_order(without_implied_conditions(std::move(result)));
+        result = with_contraction_order(without_implied_conditions(std::move(result)),
+                                        is_forced ? 0 : least_points_of_order);
     result = with_keyed_updates(std::move(result), target);
     // Libraries know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
-    result = with_few_points(std::move(result));
-    result = with_residue_classes(std::move(result), least_points_of_classes);
+    result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);
+    result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes);
     // A sum without a point reads nothing any more.
     result = without_unread(std::move(result));
-    return with_narrow_places(with_shared_operands(std::move(result)));
+    const SharedOperandLimits limits =
+        is_forced ? SharedOperandLimits{.points = 0, .reuse = 1, .users = 1, .much_reuse = 1}
+                  : SharedOperandLimits{};
+    return with_narrow_places(with_shared_operands(std::move(result), limits));
 }
 
 class Planner {

@@ -131,7 +131,7 @@ class Finder {
             else
                 overtaken.push_back(own);
         }
-        if (chain_.members.size() < 2 || !reads_twice()) return std::nullopt;
+        if (chain_.members.size() < 2 || (rules_.needs_gain && !reads_twice())) return std::nullopt;
         chain_.kernel.nest.name = kernels_[chain_.members.back()].nest.name;
         for (const Known& result : results_) {
             const BufferId buffer = chain_.kernel.argument(plan_, result.place, true);

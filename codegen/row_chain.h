@@ -43,6 +43,8 @@ struct ChainRules {
     /// Whether a stage may read elements that an earlier one writes: as the value that they were
     /// given.
     bool elements_pass = false;
+    /// Whether two stages must read the same elements.
+    bool needs_gain = true;
     /// Whether a kernel may be a stage whose rows are these of its axes; none: any may.
     std::function<bool(const Kernel& kernel, const std::vector<Axis>& rows)> fits = nullptr;
 };

@@ -9,9 +9,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Smaller kernels are compiled once, with a test at each point.
-constexpr double least_points = 16'384;
-
 /// Part of an axis, half-open.
 struct Part {
     std::int64_t lower = 0;
@@ -75,7 +72,7 @@ Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::in
     return part;
 }
 
-std::vector<Kernel> split_cases(const Kernel& kernel) {
+std::vector<Kernel> split_cases(const Kernel& kernel, double least_points) {
     const double all =
         double(points(kernel.free)) * (kernel.body ? double(points(kernel.reduced)) : 1.0);
     if (kernel.has_meeting_writes() || all < least_points) return {};

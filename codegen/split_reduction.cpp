@@ -28,7 +28,8 @@ AffineForm flat(const std::vector<Axis>& free) {
 }
 
 /// How many chunks keep all threads busy; nothing where one level does.
-std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles) {
+std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles, Forced forced) {
+    if (units > 0 && forced == Forced::two_levels) return 3;
     if (units == 0 || units >= enough_units || cycles < 4 * task_cycles) return std::nullopt;
     const double tasks = std::max(double(enough_units), cycles / task_cycles);
     return std::min(std::int64_t(std::ceil(tasks / double(units))), most_chunks);
@@ -126,8 +127,10 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                          PlanBuilder& builder) {
     if (kernel.is_arg_reduction() || !kernel.conditions.is_empty()) return false;
-    if (kernel.has_meeting_writes() || points(kernel.free) == 0) return false;
-    const std::optional<std::int64_t> wanted = useful_chunks(units, cycles);
+    if (kernel.has_meeting_writes() || points(kernel.free) == 0 || points(kernel.reduced) == 0)
+        return false;
+    const std::optional<std::int64_t> wanted =
+        useful_chunks(units, cycles, builder.target().forced);
     if (!wanted) return false;
     const std::size_t cut = longest(kernel.reduced);
     const std::int64_t extent = kernel.reduced[cut].extent;

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "tests/support/random_forms.h"
+#include "tests/support/random_layers.h"
 
 namespace ricci::tests {
 namespace {
@@ -541,6 +542,8 @@ std::string Generator::literal() {
 }  // namespace
 
 RandomProgram random_program(std::uint64_t seed, const RandomForms& forms) {
+    if (forms.products) return random_product(seed);
+    if (forms.rows) return random_rows(seed);
     return Generator(seed, forms).run();
 }
 

@@ -23,6 +23,8 @@ struct RandomForms {
     bool all_types = false;   ///< arrays of one, two or three of all types
     /// All reducers, definitions, `..`, `//`, `%`, conversions, complex numbers in between.
     bool language = false;
+    bool products = false;  ///< instead: those of random_layers.h
+    bool rows = false;
 };
 
 /// Draws a program. Most are valid; the few that are not are refused with an error by the checks of
