@@ -238,6 +238,7 @@ class ContractionLowering {
         const TaskSplit split =
             split_tasks(nest, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
         describe(split, row_block, column_block);
+        if (row_block > 1) later_tiles_ = form(row_tiles.var) - row_range.lower[0].form;
         Body body = wrap({column_range, row_range}, tile_body());
         return parallel(split, wrap(split.loops, std::move(body)));
     }
@@ -398,7 +399,7 @@ class ContractionLowering {
     }
 
     /// Columns that are read where they stand, in short pieces from far places, are asked for while
-    /// the tile before them is computed: no hardware sees a stream in them.
+    /// the tile before them is computed, with its first rows: no hardware sees a stream in them.
     Body prefetch_next() {
         Body body;
         for (const Source& source : column_sources_) {
@@ -413,14 +414,18 @@ class ContractionLowering {
                 body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(line)));
             });
         }
-        return body;
+        if (body.empty() || !later_tiles_) return body;
+        const Value is_first =
+            make_operation(Op::eq, {make_index(*later_tiles_), make_integer(0)}, DType::boolean);
+        return guarded(is_first, std::move(body));
     }
-    /// Whether an operand is larger than the caches near the core.
+    /// Whether an operand is much larger than the second-level cache: hardware fetches less in
+    /// time.
     [[nodiscard]] bool is_far(const Load& load) const {
         const Buffer& buffer = kernel_.nest.at(load.buffer);
         return !load.at.computed && load.at.affine.coefficient(c_.lane.var) == 1 &&
                buffer.elements * std::int64_t(size_bytes(buffer.dtype)) >
-                   builder_.target().l2_bytes;
+                   4 * builder_.target().l2_bytes;
     }
 
     /// Where the copy holds the tile's first column: its quotient by the step, among the elements
@@ -516,6 +521,7 @@ class ContractionLowering {
     std::vector<AffineForm> lane_conditions_;  ///< at least 0 where a lane is taken
     std::size_t outer_loops_ = 0;  ///< depth loops around which the mask does not change
     std::optional<BufferId> mask_;
+    std::optional<AffineForm> later_tiles_;  ///< of rows: 0 at the first ones of a block
     VarId row_tile_{};
     VarId column_tile_{};
 };

@@ -159,8 +159,8 @@ TEST_CASE("columns far apart are asked for a tile ahead") {
         const codegen::Plan plan = codegen::plan(program, example_target(64));
         return str(plan.nests.back()).find("prefetch X[") != std::string::npos;
     };
-    CHECK(is_asked_for({{"X", array({1, 70, 64, 64})}, {"W", array({3, 70})}}));
-    CHECK(!is_asked_for({{"X", array({1, 70, 32, 32})}, {"W", array({3, 70})}}));
+    CHECK(is_asked_for({{"X", array({1, 70, 128, 128})}, {"W", array({3, 70})}}));
+    CHECK(!is_asked_for({{"X", array({1, 70, 64, 64})}, {"W", array({3, 70})}}));
 }
 
 TEST_CASE("places of maxima are stored in the narrowest type that holds them") {
