@@ -191,9 +191,11 @@ class Planner {
         return false;
     }
 
-    /// The buffers that later groups read or update.
+    /// The buffers that later groups read or update, and the verdicts, which the caller reads.
     [[nodiscard]] std::set<std::size_t> touched_after(std::size_t g) const {
         std::set<std::size_t> places;
+        for (const BoundCheck& check : program_.checks)
+            places.insert(places_.at(position(check.verdict)));
         const auto add_reads = [&](Expr e) {
             if (!e) return;
             for (const TensorId tensor : tensors_read(e))

@@ -1,6 +1,8 @@
 // tests/codegen/row_chain_test.cpp – passes over the same rows as one kernel on a CPU
 #include "codegen/row_chain.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "codegen/equal_values.h"
@@ -63,6 +65,35 @@ TEST_CASE("what is read after a check of data is stored") {
     CHECK(steps(text, signature) == 3);
     CHECK(interpreted_difference(ricci::tests::bound(text, signature), signature,
                                  example_gpu_target()) == "");
+}
+
+TEST_CASE("the verdict of a check is stored, whatever passes over the same elements") {
+    const auto has_all_verdicts = [](const std::string& text, const Signature& signature) {
+        const BoundProgram program = ricci::tests::bound(text, signature);
+        INFO(text);
+        bool all = true;
+        for (const Target& target : {example_target(64), example_gpu_target()}) {
+            const Plan plan = codegen::plan(program, target);
+            CHECK(!plan.checks.empty());
+            for (const PlanCheck& check : plan.checks)
+                all &= std::ranges::any_of(plan.steps, [&](const Step& step) {
+                    for (std::size_t b = 0; b < step.buffers.size(); ++b)
+                        if (step.buffers[b] == check.buffer &&
+                            plan.nests[step.nest].buffers[b].is_written)
+                            return true;
+                    return false;
+                });
+        }
+        return all;
+    };
+    // The keys are reduced over all elements by the program and by the check.
+    const Signature table = {{"J", array({1000}, DType::i64)}, {"A", array({20})}};
+    CHECK(has_all_verdicts("s := max[i](J[i]); Y[i] := A[$s - J[i]]", table));
+    CHECK(
+        has_all_verdicts("s := max[i](J[i]); n := min[i](J[i]); Y[i] := A[$s - J[i] + $n]", table));
+    CHECK(has_all_verdicts(
+        "lo := min[i](J[i]); A[J[i] - $lo] += x[i]",
+        {{"J", array({500}, DType::i64)}, {"A", array({20})}, {"x", array({500})}}));
 }
 
 TEST_CASE("what later kernels or users read of a chain is stored") {
