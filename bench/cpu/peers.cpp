@@ -43,7 +43,7 @@ void open_blas(int threads) {
         kind = "Cooperlake";
     else if (__builtin_cpu_supports("avx512vl"))
         kind = "SkylakeX";
-    if (kind != nullptr) setenv("OPENBLAS_CORETYPE", kind, 0);
+    if (kind != nullptr) setenv("OPENBLAS_CORETYPE", kind, 1);
     void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         std::fprintf(stderr, "no OpenBLAS: %s\n", dlerror());
