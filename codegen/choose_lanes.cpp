@@ -77,17 +77,8 @@ class Chooser {
     static bool contains(const std::vector<VarId>& vars, VarId var) {
         return std::ranges::find(vars, var) != vars.end();
     }
-    /// Whether loop bounds change from lane to lane.
-    [[nodiscard]] bool moves_bounds(const Axis& axis) const {
-        const auto moves = [&](const LoopBound& bound) {
-            return std::ranges::any_of(
-                bound, [&](const BoundTerm& term) { return term.form.coefficient(axis.var) != 0; });
-        };
-        return std::ranges::any_of(loops_.loops, [&](const ReducedLoop& loop) {
-            return moves(loop.lower) || moves(loop.upper);
-        });
-    }
-    /// Whether lanes may be masked where they do: inequalities alone, contiguous results.
+    /// Whether lanes may be masked where loop bounds change from lane to lane: inequalities alone,
+    /// contiguous results.
     [[nodiscard]] bool may_be_masked(const Axis& axis) const {
         const auto moves = [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; };
         return has_masks_ && !kernel_.is_arg_reduction() &&
@@ -99,7 +90,7 @@ class Chooser {
     /// Lanes must write different elements.
     [[nodiscard]] bool may_be_lanes(const Axis& axis) const {
         if (axis.extent < 2 || contains(kernel_.colliding, axis.var)) return false;
-        if (moves_bounds(axis) && !may_be_masked(axis)) return false;
+        if (moves_with(loops_, axis.var) && !may_be_masked(axis)) return false;
         return std::ranges::all_of(kernel_.writes, [&](const Store& write) {
             return write.at.affine.coefficient(axis.var) != 0 &&
                    (!write.at.computed || !depends_on(write.at.computed, axis.var));
@@ -160,7 +151,7 @@ class Chooser {
             free_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
         const double body = body_operations_ + vector_touches(axis, lanes, true);
         const double write = write_operations_ + vector_touches(axis, lanes, false);
-        const bool is_masked = moves_bounds(axis);
+        const bool is_masked = moves_with(loops_, axis.var);
         const double point = body + (is_masked ? mask_cycles : 0);
         return {.axis = axis,
                 .is_masked = is_masked,

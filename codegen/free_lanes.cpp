@@ -30,16 +30,12 @@ class FreeLanes {
         if (lanes.is_masked) mask_lanes();
         put_side_by_side();
         accumulator_ = make_accumulator(kernel, rows_ * lanes.lanes * unroll);
-        const auto registers = [&](const char* name, DType dtype, std::int64_t elements) {
-            return kernel.nest.add(Buffer{.name = name,
-                                          .dtype = dtype,
-                                          .space = Space::registers,
-                                          .elements = elements,
-                                          .is_written = true});
-        };
-        if (lanes.is_masked) mask_ = registers("mask", DType::boolean, lanes.lanes * unroll);
+        const std::int64_t lanes_of_row = lanes.lanes * unroll;
+        if (lanes.is_masked)
+            mask_ = add_registers(kernel.nest, "mask", DType::boolean, lanes_of_row);
         for (const Value& load : held)
-            held_.push_back({load, registers("held", load->dtype, rows_ * lanes.lanes * unroll)});
+            held_.push_back(
+                {load, add_registers(kernel.nest, "held", load->dtype, rows_ * lanes_of_row)});
     }
 
     void run() {
@@ -145,15 +141,9 @@ class FreeLanes {
         *chosen = {row_block_, chosen->extent / rows_};
     }
     [[nodiscard]] bool moves_bounds(const Axis& axis) const {
-        const auto moves = [&](const LoopBound& bound) {
-            return std::ranges::any_of(
-                bound, [&](const BoundTerm& term) { return term.form.coefficient(axis.var) != 0; });
-        };
-        const bool moves_mask = std::ranges::any_of(
-            lane_conditions_,
-            [&](const AffineForm& condition) { return condition.coefficient(axis.var) != 0; });
-        return moves_mask || std::ranges::any_of(reduced_.loops, [&](const ReducedLoop& loop) {
-                   return moves(loop.lower) || moves(loop.upper);
+        return moves_with(reduced_, axis.var) ||
+               std::ranges::any_of(lane_conditions_, [&](const AffineForm& condition) {
+                   return condition.coefficient(axis.var) != 0;
                });
     }
     static std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {
@@ -165,7 +155,6 @@ class FreeLanes {
     Body name_even() {
         Body body;
         std::unordered_set<const ValueNode*> seen;
-        Substitution named;
         const std::function<void(const Value&)> visit = [&](const Value& node) {
             if (!node || !seen.insert(node.get()).second) return;
             if (!is_even(node)) {
@@ -368,15 +357,9 @@ class FreeLanes {
 
     Body set_mask(const Lanes& lanes, const AffineForm& start) {
         return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-            const Substitution here = at(start + offset);
-            Value all;
-            for (const AffineForm& condition : lane_conditions_) {
-                const Value each = make_operation(
-                    Op::ge, {make_index(here(condition)), make_integer(0)}, DType::boolean);
-                all = all ? make_operation(Op::logical_and, {all, each}, DType::boolean) : each;
-            }
             Body body;
-            body.push_back(make_store(*mask_, {offset}, all));
+            body.push_back(
+                make_store(*mask_, {offset}, all_hold(lane_conditions_, at(start + offset))));
             return body;
         });
     }

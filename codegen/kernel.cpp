@@ -318,6 +318,16 @@ ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order)
     return result;
 }
 
+bool moves_with(const ReducedLoops& loops, VarId var) {
+    const auto moves = [&](const LoopBound& bound) {
+        return std::ranges::any_of(
+            bound, [&](const BoundTerm& term) { return term.form.coefficient(var) != 0; });
+    };
+    return std::ranges::any_of(loops.loops, [&](const ReducedLoop& loop) {
+        return moves(loop.lower) || moves(loop.upper);
+    });
+}
+
 std::int64_t lanes(const Kernel& kernel, const Target& target) {
     std::size_t widest = 0;
     std::size_t widest_integer = 0;

@@ -120,6 +120,9 @@ struct ReducedLoops {
 };
 [[nodiscard]] ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order);
 
+/// Whether a bound moves with the variable.
+[[nodiscard]] bool moves_with(const ReducedLoops& loops, VarId var);
+
 /// Lanes of a vector register for the widest type that the kernel computes with.
 [[nodiscard]] std::int64_t lanes(const Kernel& kernel, const Target& target);
 

@@ -94,14 +94,7 @@ class ContractionLowering {
             conditions.push_back(form(columns_.axis.extent - 1) - form(c_.lane.var));
         return over_lanes(
             kernel_.nest, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
-                const Substitution here = at(form(0), column);
-                Value all;
-                for (const AffineForm& condition : conditions) {
-                    const Value each = make_operation(
-                        Op::ge, {make_index(here(condition)), make_integer(0)}, DType::boolean);
-                    all = all ? make_operation(Op::logical_and, {all, each}, DType::boolean) : each;
-                }
-                return store_one(*mask_, column, all);
+                return store_one(*mask_, column, all_hold(conditions, at(form(0), column)));
             });
     }
     [[nodiscard]] Value is_read(const AffineForm& column) const {

@@ -146,28 +146,20 @@ class RowChainNest {
                 const std::int64_t bytes = elements * std::int64_t(size_bytes(node->dtype));
                 if (bytes > left) return true;
                 left -= bytes;
-                rows_.emplace(node.get(), kernel_.nest.add(Buffer{.name = "row",
-                                                                  .dtype = node->dtype,
-                                                                  .space = Space::scratch,
-                                                                  .elements = elements,
-                                                                  .is_written = true}));
+                rows_.emplace(node.get(), add_scratch(kernel_.nest, "row", node->dtype, elements));
                 return false;
             });
     }
 
     void describe(const TaskSplit& split) {
         const std::string& axis = kernel_.nest.at(loops_.back().axis.var).name;
-        const auto say = [&](std::string verb, std::string subject, std::int64_t number,
-                             std::string why) {
-            schedule_.directives.push_back(
-                {std::move(verb), std::move(subject), {number}, std::move(why)});
-        };
-        say("chain", "", std::int64_t(chain_.stages.size()),
-            "passes over a row while it is in cache");
-        say("parallel", "", split.tasks, "tasks of some 0.05 ms, by extents alone");
-        say("vector", axis, lanes_, "contiguous along the row");
+        schedule_.say("chain", "", std::int64_t(chain_.stages.size()),
+                      "passes over a row while it is in cache");
+        schedule_.say("parallel", "", split.tasks, "tasks of some 0.05 ms, by extents alone");
+        schedule_.say("vector", axis, lanes_, "contiguous along the row");
         if (!rows_.empty())
-            say("keep", "", std::int64_t(rows_.size()), "values of each element for later passes");
+            schedule_.say("keep", "", std::int64_t(rows_.size()),
+                          "values of each element for later passes");
     }
 
     /// Values that are the same at all points of the row are computed once.

@@ -149,6 +149,25 @@ Op combining_op(Reducer reducer, DType dtype) {
     RICCI_ASSERT(false, "a reducer that is not canonical");
 }
 
+namespace {
+
+BufferId add_local(Nest& nest, Space space, std::string name, DType dtype, std::int64_t elements) {
+    return nest.add(Buffer{.name = std::move(name),
+                           .dtype = dtype,
+                           .space = space,
+                           .elements = elements,
+                           .is_written = true});
+}
+
+}  // namespace
+
+BufferId add_registers(Nest& nest, std::string name, DType dtype, std::int64_t elements) {
+    return add_local(nest, Space::registers, std::move(name), dtype, elements);
+}
+BufferId add_scratch(Nest& nest, std::string name, DType dtype, std::int64_t elements) {
+    return add_local(nest, Space::scratch, std::move(name), dtype, elements);
+}
+
 Substitution& Substitution::replace(VarId var, AffineForm to) {
     forms_.insert_or_assign(std::uint32_t(var), std::move(to));
     return *this;

@@ -1,6 +1,7 @@
 // codegen/nest_build.h – short constructors of forms, values and statements, and substitution
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -34,6 +35,13 @@ namespace ricci::codegen {
 /// The operands of a value: arguments, the computed part of an address, what is converted.
 [[nodiscard]] std::vector<Value> operands(const Value& value);
 [[nodiscard]] bool is_operation(const Value& value, Op op) noexcept;
+
+// Buffers of a task or a thread.
+
+[[nodiscard]] BufferId add_registers(Nest& nest, std::string name, DType dtype,
+                                     std::int64_t elements);
+[[nodiscard]] BufferId add_scratch(Nest& nest, std::string name, DType dtype,
+                                   std::int64_t elements);
 
 // Statements.
 

@@ -31,15 +31,8 @@ Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulat
 Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
                 std::int64_t lanes, std::int64_t unroll) {
     const std::int64_t count = lanes * unroll;
-    const auto scratch = [&](const char* name, DType dtype) {
-        return kernel.nest.add(Buffer{.name = name,
-                                      .dtype = dtype,
-                                      .space = Space::scratch,
-                                      .elements = count,
-                                      .is_written = true});
-    };
-    const BufferId values = scratch("values", kernel.body->dtype);
-    const BufferId places = scratch("places", DType::i64);
+    const BufferId values = add_scratch(kernel.nest, "values", kernel.body->dtype, count);
+    const BufferId places = add_scratch(kernel.nest, "places", DType::i64, count);
     Body body = over_lanes(kernel.nest, {lanes, unroll, {}}, [&](const AffineForm& offset) {
         Body stores;
         stores.push_back(make_store(values, {offset}, partial(kernel, accumulator, offset)));

@@ -16,6 +16,10 @@ std::string_view name(Strategy strategy) noexcept {
     return {};
 }
 
+void Schedule::say(std::string verb, std::string subject, std::int64_t number, std::string why) {
+    directives.push_back({std::move(verb), std::move(subject), {number}, std::move(why)});
+}
+
 std::string str(const Schedule& schedule) {
     std::string text = format("schedule {}: {}\n", schedule.kernel, name(schedule.strategy));
     for (const Directive& directive : schedule.directives) {

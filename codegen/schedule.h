@@ -34,6 +34,8 @@ struct Schedule {
     /// What the kernel has to do at least, by codegen/kernel_work.h; on a GPU nothing yet.
     Work work = {};
     std::vector<Directive> directives = {};
+
+    void say(std::string verb, std::string subject, std::int64_t number, std::string why);
 };
 
 [[nodiscard]] std::string str(const Schedule& schedule);

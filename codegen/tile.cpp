@@ -38,17 +38,12 @@ Body over_lanes(Nest& nest, const Lanes& lanes,
 }
 
 Accumulator make_accumulator(Kernel& kernel, std::int64_t elements) {
-    const auto registers = [&](const char* name, DType dtype) {
-        return kernel.nest.add(Buffer{.name = name,
-                                      .dtype = dtype,
-                                      .space = Space::registers,
-                                      .elements = elements,
-                                      .is_written = true});
-    };
-    Accumulator accumulator{.reducer = *kernel.reducer,
-                            .value = registers("acc", kernel.body->dtype),
-                            .place = std::nullopt};
-    if (kernel.is_arg_reduction()) accumulator.place = registers("place", DType::i64);
+    Accumulator accumulator{
+        .reducer = *kernel.reducer,
+        .value = add_registers(kernel.nest, "acc", kernel.body->dtype, elements),
+        .place = std::nullopt};
+    if (kernel.is_arg_reduction())
+        accumulator.place = add_registers(kernel.nest, "place", DType::i64, elements);
     return accumulator;
 }
 
@@ -98,6 +93,16 @@ Body combine(Kernel& kernel, const Accumulator& accumulator, const AffineForm& e
     body.push_back(make_store(*accumulator.place, {element},
                               make_operation(Op::select, {better, i, at}, DType::i64)));
     return body;
+}
+
+Value all_hold(const std::vector<AffineForm>& at_least_zero, const Substitution& here) {
+    Value all;
+    for (const AffineForm& condition : at_least_zero) {
+        const Value each =
+            make_operation(Op::ge, {make_index(here(condition)), make_integer(0)}, DType::boolean);
+        all = all ? make_operation(Op::logical_and, {all, each}, DType::boolean) : each;
+    }
+    return all;
 }
 
 Value place_at(const Kernel& kernel, Substitution& point) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "codegen/kernel.h"
 #include "codegen/nest_build.h"
@@ -50,6 +51,10 @@ struct Accumulator {
 
 /// The kernel's writes at a point: all values first, then the stores.
 [[nodiscard]] Body write_all(Kernel& kernel, Substitution& point);
+
+/// Whether every form is at least zero at a point; empty where there is none.
+[[nodiscard]] Value all_hold(const std::vector<AffineForm>& at_least_zero,
+                             const Substitution& here);
 
 /// The body under a condition; the body itself when there is none.
 [[nodiscard]] Body guarded(const Value& condition, Body body);

@@ -136,8 +136,8 @@ class ContractionNest {
                       OperandStage(kernel_, {term, condition}, name, has_rows ? rows_ : columns_,
                                    depth, tile_.threads(), stages_),
                       {}};
-        staged.fragment = gpu::add_registers(kernel_.nest, "part_" + name, term->dtype,
-                                             has_rows ? tile_.thread_rows : tile_.thread_columns);
+        staged.fragment = add_registers(kernel_.nest, "part_" + name, term->dtype,
+                                        has_rows ? tile_.thread_rows : tile_.thread_columns);
         schedule_.directives.push_back(staged.stage.description());
         staged_.push_back(std::move(staged));
     }

@@ -127,19 +127,15 @@ class RowChainNest {
 
     void describe() {
         const std::string& axis = kernel_.nest.at(shape_.order.back().var).name;
-        const auto say = [&](std::string verb, std::string subject, std::int64_t number,
-                             std::string why) {
-            schedule_.directives.push_back(
-                {std::move(verb), std::move(subject), {number}, std::move(why)});
-        };
-        say("chain", "", std::int64_t(chain_.stages.size()),
-            "kernels that pass over the same rows");
-        say("threads", axis, shape_.threads, "neighbours share the points of a row");
-        say("block", "", shape_.block, "threads; rows side by side in it");
-        if (shape_.vector > 1) say("vector", axis, shape_.vector, "aligned and contiguous");
+        schedule_.say("chain", "", std::int64_t(chain_.stages.size()),
+                      "kernels that pass over the same rows");
+        schedule_.say("threads", axis, shape_.threads, "neighbours share the points of a row");
+        schedule_.say("block", "", shape_.block, "threads; rows side by side in it");
+        if (shape_.vector > 1)
+            schedule_.say("vector", axis, shape_.vector, "aligned and contiguous");
         for (const Kept& kept : kept_)
-            say("keep", kernel_.nest.at(kept.buffer).name, shape_.turns * shape_.vector,
-                "elements a thread, for all stages");
+            schedule_.say("keep", kernel_.nest.at(kept.buffer).name, shape_.turns * shape_.vector,
+                          "elements a thread, for all stages");
     }
 
     /// This thread's turns along the row: written out where registers belong to them.

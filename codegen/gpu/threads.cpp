@@ -115,14 +115,6 @@ BufferId add_shared(Nest& nest, std::string name, DType dtype, std::int64_t elem
                            .alignment = 16});
 }
 
-BufferId add_registers(Nest& nest, std::string name, DType dtype, std::int64_t elements) {
-    return nest.add(Buffer{.name = std::move(name),
-                           .dtype = dtype,
-                           .space = Space::registers,
-                           .elements = elements,
-                           .is_written = true});
-}
-
 std::int64_t known_divisor(const Nest& nest, BufferId buffer, const AffineForm& address,
                            VarId lane) {
     const Buffer& memory = nest.at(buffer);

@@ -34,10 +34,6 @@ inline constexpr std::int64_t warp = 32;
 
 /// A shared buffer of the nest.
 [[nodiscard]] BufferId add_shared(Nest& nest, std::string name, DType dtype, std::int64_t elements);
-/// A register buffer of the nest, one to a thread.
-[[nodiscard]] BufferId add_registers(Nest& nest, std::string name, DType dtype,
-                                     std::int64_t elements);
-
 /// The most that is known to divide an address as the axes move, in elements: of its constant, of
 /// the coefficients but that of `lane`, and of the alignment of the buffer. A vector access of n
 /// elements along `lane` is aligned when n divides it.

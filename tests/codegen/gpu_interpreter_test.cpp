@@ -150,7 +150,7 @@ TEST_CASE("a fold with places keeps the smaller place of equal values") {
 
 TEST_CASE("a register that nothing has written is found") {
     Example example;
-    const BufferId slot = gpu::add_registers(example.nest, "slot", DType::f32, 2);
+    const BufferId slot = add_registers(example.nest, "slot", DType::f32, 2);
     CHECK(example.error([&](VarId block, VarId thread) {
         return body_of(
             {make_store(slot, {}, make_number(DType::f32, 1)),

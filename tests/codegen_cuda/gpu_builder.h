@@ -36,7 +36,7 @@ struct GpuBuilder {
         return id;
     }
     codegen::BufferId registers(std::string name, std::int64_t elements, DType dtype = DType::f32) {
-        return codegen::gpu::add_registers(nest, std::move(name), dtype, elements);
+        return codegen::add_registers(nest, std::move(name), dtype, elements);
     }
     codegen::BufferId shared(std::string name, std::int64_t elements, DType dtype = DType::f32) {
         return codegen::gpu::add_shared(nest, std::move(name), dtype, elements);
