@@ -102,7 +102,15 @@ class Chooser {
         const bool has_edge = choice_.row_axis.extent % choice_.tile.rows != 0;
         if (!std::holds_alternative<Load>(term->term) || has_edge) return Reading::packed;
         const bool is_shared = is_overlapping(term, double(points(c().rows)) * depth_);
-        return column_tiles() <= 2 || is_shared ? Reading::in_place : Reading::packed;
+        return column_tiles() <= 2 || is_shared || stands_by_row(term) ? Reading::in_place
+                                                                       : Reading::packed;
+    }
+    /// Whether rows stand as a panel would hold them: contiguous, and in many sets of the caches.
+    [[nodiscard]] bool stands_by_row(const Value& term) const {
+        const auto& load = std::get<Load>(term->term);
+        const VarId row = choice_.row_axis.var;
+        return !load.at.computed && is_contiguous(term, kernel_.reduced.back().var) &&
+               is_spread(load, {row, choice_.tile.rows});
     }
     [[nodiscard]] Reading reading_of_columns(const Value& term) const {
         const auto* load = std::get_if<Load>(&term->term);
@@ -133,13 +141,15 @@ class Chooser {
     /// Whether the lines of the reduced points fall into many sets of the caches, which rows of
     /// some power of two do not.
     [[nodiscard]] bool is_spread(const Load& load) const {
+        return std::ranges::all_of(kernel_.reduced,
+                                   [&](const Axis& axis) { return is_spread(load, axis); });
+    }
+    [[nodiscard]] bool is_spread(const Load& load, const Axis& axis) const {
         constexpr std::int64_t sets_bytes = 2048;
         constexpr std::int64_t ways = 8;
         const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
-        return std::ranges::none_of(kernel_.reduced, [&](const Axis& axis) {
-            const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;
-            return axis.extent > ways && step != 0 && step % sets_bytes == 0;
-        });
+        const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;
+        return axis.extent <= ways || step == 0 || step % sets_bytes != 0;
     }
 
     // Costs.
@@ -224,9 +234,21 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return std::nullopt;
     const double all = double(points(kernel.free)) * double(points(kernel.reduced));
     if (target.forced != Forced::tiles && all < least_points) return std::nullopt;
-    std::optional<Contraction> found = find_contraction(kernel, LaneRule::cheapest, lane);
-    if (!found) return std::nullopt;
-    return Chooser(kernel, std::move(*found), target).run();
+    std::optional<ContractionChoice> best;
+    const auto consider = [&](const Kernel& contracted, const std::optional<Axis>& along) {
+        std::optional<Contraction> found = find_contraction(contracted, LaneRule::cheapest, along);
+        if (!found) return false;
+        std::optional<ContractionChoice> choice =
+            Chooser(contracted, std::move(*found), target).run();
+        if (!choice || (best && choice->cycles >= best->cycles)) return false;
+        best = std::move(choice);
+        return true;
+    };
+    consider(kernel, lane);
+    if (lane) return best;
+    for (Flattened& flattened : flattenings(kernel))
+        if (consider(flattened.kernel, flattened.flat)) best->flattened = std::move(flattened);
+    return best;
 }
 
 }  // namespace ricci::codegen

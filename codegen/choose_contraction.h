@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen/contraction.h"
+#include "codegen/flatten.h"
 #include "codegen/tile_shape.h"
 
 namespace ricci::codegen {
@@ -17,6 +18,8 @@ enum class Reading : std::uint8_t {
 
 struct ContractionChoice {
     Contraction contraction;
+    /// The kernel that is contracted, where two of the free axes are one: the lane axis.
+    std::optional<Flattened> flattened = std::nullopt;
     Axis row_axis;  ///< the one of the rows that is tiled: the longest
     TileShape tile;
     std::vector<Reading> rows;     ///< by row operand

@@ -36,7 +36,7 @@ struct Source {
 class ContractionLowering {
   public:
     ContractionLowering(const Kernel& kernel, ContractionChoice choice, PlanBuilder& builder)
-        : kernel_(kernel),
+        : kernel_(choice.flattened ? choice.flattened->kernel : kernel),
           choice_(std::move(choice)),
           c_(choice_.contraction),
           tile_(choice_.tile),
@@ -46,15 +46,16 @@ class ContractionLowering {
         std::erase(rows_.outer, rows_.axis);
         rows_.step = tile_.rows;
         columns_ = {c_.columns, c_.lane, tile_.columns()};
+        if (choice_.flattened) kernel_.writes = choice_.flattened->writes;
         schedule_ = {Strategy::contraction, kernel.nest.name, work_of(kernel)};
-        are_conditions_packed_ = are_conditions_of_batch(kernel, c_);
+        are_conditions_packed_ = are_conditions_of_batch(kernel_, c_);
         take_lane_conditions();
     }
 
     void run() {
         place_sources();
         choose_depth_loops();
-        add_registers();
+        make_registers();
         const Axis row_tiles{kernel_.nest.add(Var{"row_tile"}), rows_.tiles()};
         const Axis column_tiles{kernel_.nest.add(Var{"column_tile"}), columns_.tiles()};
         row_tile_ = row_tiles.var;
@@ -165,25 +166,20 @@ class ContractionLowering {
 
     // Registers.
 
-    BufferId registers(const std::string& name, DType dtype, std::int64_t elements) {
-        return kernel_.nest.add(Buffer{.name = name,
-                                       .dtype = dtype,
-                                       .space = Space::registers,
-                                       .elements = elements,
-                                       .is_written = true});
-    }
-    void add_registers() {
+    void make_registers() {
         accumulator_ = make_accumulator(kernel_, tile_.rows * tile_.columns());
         for (Source& source : column_sources_)
-            source.line = registers("line", source.term->dtype, tile_.columns());
+            source.line = add_registers(kernel_.nest, "line", source.term->dtype, tile_.columns());
         const bool is_any_direct = std::ranges::any_of(
             column_sources_, [](const Source& source) { return !source.panels; });
-        if (!lane_conditions_.empty() || (is_any_direct && has_column_edge()))
-            mask_ = registers("mask", DType::boolean, tile_.columns());
+        if (may_overlap())
+            last_column_tile_ = kernel_.nest.add(Var{"is_last"});
+        else if (!lane_conditions_.empty() || (is_any_direct && has_column_edge()))
+            mask_ = add_registers(kernel_.nest, "mask", DType::boolean, tile_.columns());
         for (const Operand& operand : c_.held) {
             const std::int64_t elements =
                 (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
-            held_.push_back(registers("held", operand.term->dtype, elements));
+            held_.push_back(add_registers(kernel_.nest, "held", operand.term->dtype, elements));
         }
     }
 
@@ -197,22 +193,12 @@ class ContractionLowering {
         const double all =
             tile_cycles * double(row_tiles.extent * column_tiles.extent * points(rows_.outer) *
                                  points(columns_.outer) * points(c_.batch));
-        // Large blocks read the panels of large products less often from memory, and still leave a
-        // hundred tasks.
-        const double wanted = std::clamp(all / 128, task_cycles, 64 * task_cycles) / tile_cycles;
-        const double line_bytes = depth * double(size_bytes(kernel_.body->dtype));
-        const double fitting = 0.5 * double(builder_.target().l2_bytes) / line_bytes;
-        const double tiles_a_side = std::sqrt(std::max(1.0, wanted));
-        const auto side = [&](double tiles, std::int64_t step, std::int64_t most) {
-            const double cached = std::max(1.0, fitting / double(2 * step));
-            const auto count = std::int64_t(std::min({tiles, cached, double(most)}));
-            // Equal blocks: the last one should not be a sliver.
-            return ceil_div(most, ceil_div(most, std::max<std::int64_t>(count, 1)));
-        };
-        const std::int64_t column_block = side(tiles_a_side, tile_.columns(), column_tiles.extent);
-        const std::int64_t row_block =
-            side(wanted / double(column_block), tile_.rows, row_tiles.extent);
-
+        const Blocks sizes =
+            choose_blocks(tile_, row_tiles.extent, column_tiles.extent,
+                          {.tile = tile_cycles,
+                           .all = all,
+                           .line_bytes = depth * double(size_bytes(kernel_.body->dtype))},
+                          builder_.target());
         Nest& nest = kernel_.nest;
         const auto block = [&](const Axis& tiles, std::int64_t count, const char* name) {
             const Axis blocks{nest.add(Var{name}), ceil_div(tiles.extent, count)};
@@ -220,9 +206,9 @@ class ContractionLowering {
                                   with(bound(tiles.extent), form(blocks.var, count) + form(count))};
             return std::pair(blocks, range);
         };
-        const auto [row_blocks, row_range] = block(row_tiles, row_block, "row_block");
+        const auto [row_blocks, row_range] = block(row_tiles, sizes.row_tiles, "row_block");
         const auto [column_blocks, column_range] =
-            block(column_tiles, column_block, "column_block");
+            block(column_tiles, sizes.column_tiles, "column_block");
         std::vector<Axis> order = c_.batch;
         order.insert(order.end(), columns_.outer.begin(), columns_.outer.end());
         order.push_back(column_blocks);
@@ -230,15 +216,20 @@ class ContractionLowering {
         order.push_back(row_blocks);
         const TaskSplit split =
             split_tasks(nest, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
-        describe(split, row_block, column_block);
-        if (row_block > 1) later_tiles_ = form(row_tiles.var) - row_range.lower[0].form;
+        describe(split, sizes);
+        if (sizes.row_tiles > 1) later_tiles_ = form(row_tiles.var) - row_range.lower[0].form;
         Body body = wrap({column_range, row_range}, tile_body());
         return parallel(split, wrap(split.loops, std::move(body)));
     }
 
-    void describe(const TaskSplit& split, std::int64_t row_block, std::int64_t column_block) {
+    void describe(const TaskSplit& split, const Blocks& blocks) {
         const Nest& nest = kernel_.nest;
         auto& directives = schedule_.directives;
+        if (const auto& f = choice_.flattened)
+            directives.push_back({"flatten",
+                                  nest.at(f->flat.var).name,
+                                  {f->outer.extent, f->inner.extent, f->pitch},
+                                  "rows, columns, from row to row: lanes run on through all rows"});
         directives.push_back(
             {"tile", nest.at(rows_.axis.var).name, {tile_.rows}, "rows of accumulators"});
         directives.push_back({"tile",
@@ -247,17 +238,20 @@ class ContractionLowering {
                               "vectors of lanes; contiguous in the result"});
         directives.push_back({"block",
                               "",
-                              {row_block, column_block},
+                              {blocks.row_tiles, blocks.column_tiles},
                               "tiles of a task: panels stay in the second-level cache"});
         directives.push_back({"parallel", "", {split.tasks}, "by extents alone"});
     }
 
     Body tile_body() {
-        Body body = load_held();
+        Body body;
+        if (last_column_tile_)
+            body.push_back(make_let_var(*last_column_tile_, form(column_tile_) + form(1),
+                                        columns_.tiles(), 0));
+        append(body, load_held());
         append(body, elements([&](const AffineForm& element, const AffineForm&, const AffineForm&) {
                    return reset(kernel_, accumulator_, element);
                }));
-        append(body, clear_lines());
         append(body, depth());
         append(body, write_tile());
         return body;
@@ -284,11 +278,25 @@ class ContractionLowering {
     }
 
     [[nodiscard]] AffineForm first_row() const { return form(row_tile_, rows_.step); }
-    [[nodiscard]] AffineForm first_column() const { return form(column_tile_, columns_.step); }
+    [[nodiscard]] AffineForm first_column() const {
+        const AffineForm first = form(column_tile_, columns_.step);
+        return last_column_tile_ ? first - overlap() : first;
+    }
+    /// How many columns of a tile are the tile's before it, too: the last one ends with the axis.
+    [[nodiscard]] AffineForm overlap() const {
+        return form(*last_column_tile_, columns_.tiles() * columns_.step - columns_.axis.extent);
+    }
+    /// Whether tiles of columns are whole wherever they start, which panels do not hold.
+    [[nodiscard]] bool may_overlap() const {
+        return has_column_edge() && columns_.axis.extent >= columns_.step &&
+               lane_conditions_.empty() &&
+               std::ranges::find(choice_.columns, Reading::packed) == choice_.columns.end();
+    }
     [[nodiscard]] bool has_row_edge() const { return rows_.axis.extent % rows_.step != 0; }
     [[nodiscard]] Lanes column_lanes() const {
         Lanes lanes{tile_.lanes, tile_.vectors, {}};
-        if (has_column_edge()) lanes.limit = bound(form(columns_.axis.extent) - first_column());
+        if (has_column_edge() && !last_column_tile_)
+            lanes.limit = bound(form(columns_.axis.extent) - first_column());
         return lanes;
     }
     /// Inside the rows that there are.
@@ -349,20 +357,6 @@ class ContractionLowering {
         return body;
     }
 
-    /// Lanes beyond the columns of an operand that is not packed.
-    Body clear_lines() {
-        Body body;
-        for (const Source& source : column_sources_) {
-            if (source.panels || !mask_) continue;
-            append(body, over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
-                                    [&](const AffineForm& column) {
-                                        return store_one(source.line, column,
-                                                         make_number(source.term->dtype, 0));
-                                    }));
-        }
-        return body;
-    }
-
     Body depth() {
         const auto inner = depth_loops_.begin() + std::ptrdiff_t(outer_loops_);
         Body step = guarded(depth_test_, depth_step());
@@ -373,20 +367,25 @@ class ContractionLowering {
 
     /// One reduced point: lines of the columns, then row by row.
     Body depth_step() {
-        Body body;
+        Body body = prefetch_next();
         for (const Source& source : column_sources_) {
             const Lanes lanes{tile_.lanes, tile_.vectors, {}};
             std::optional<AffineForm> first;
             if (source.deinterleaved) first = first_neighbour(body, source);
+            const bool is_masked = mask_ && !source.panels;
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
                        const Value value =
                            first ? make_load(kernel_.nest, source.buffer, {*first + column})
                                  : read(source, column_tile_, form(0), column);
                        Body load = store_one(source.line, column, value);
-                       return source.panels ? load : guarded(is_read(column), std::move(load));
+                       if (!is_masked) return load;
+                       // Lanes that read nothing are computed with all the same.
+                       Body line =
+                           store_one(source.line, column, make_number(source.term->dtype, 0));
+                       append(line, guarded(is_read(column), std::move(load)));
+                       return line;
                    }));
         }
-        append(body, prefetch_next());
         append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
         return body;
     }
@@ -485,14 +484,63 @@ class ContractionLowering {
     }
 
     Body write_tile() {
+        if (choice_.flattened) return write_pieces(*choice_.flattened);
         return each_row([&](const AffineForm& row) {
             Body writes = over_lanes(kernel_.nest, column_lanes(), [&](const AffineForm& column) {
                 Substitution here = at(row, column);
                 here.replace_let(0, result(kernel_, accumulator_, tile_.columns() * row + column));
-                return write_all(kernel_, here);
+                const Value is_own =
+                    last_column_tile_ ? all_hold({column - overlap()}, Substitution{}) : nullptr;
+                return guarded(is_own, write_all(kernel_, here));
             });
             return if_row(row, std::move(writes));
         });
+    }
+
+    /// The tile's results where two axes were flattened: a vector holds pieces of one row of them
+    /// or of several, and what lies between rows is left out.
+    Body write_pieces(const Flattened& f) {
+        Nest& nest = kernel_.nest;
+        const VarId u = nest.add(Var{"u"});
+        const VarId outer = nest.add(Var{nest.at(f.outer.var).name});
+        const VarId inner = nest.add(Var{nest.at(f.inner.var).name});
+        const AffineForm first = first_column() + form(u, tile_.lanes);
+        Body vector;
+        vector.push_back(make_let_var(outer, first, f.pitch, 0));
+        vector.push_back(make_let_var(inner, first, 1, f.pitch));
+        const BufferId mask = add_registers(nest, "mask", DType::boolean, tile_.lanes);
+        for (std::int64_t row = 0; row * f.pitch < f.pitch - 1 + tile_.lanes; ++row) {
+            const AffineForm outer_at = form(outer) + form(row);
+            const AffineForm inner_first = form(inner) - form(row * f.pitch);
+            const Lanes lanes{tile_.lanes, 1, {}};
+            Body piece = over_lanes(nest, lanes, [&](const AffineForm& lane) {
+                const AffineForm at = inner_first + lane;
+                std::vector<AffineForm> conditions = {at, form(f.inner.extent - 1) - at};
+                if (last_column_tile_)
+                    conditions.push_back(form(u, tile_.lanes) + lane - overlap());
+                return store_one(mask, lane, all_hold(conditions, Substitution{}));
+            });
+            append(piece, each_row([&](const AffineForm& tile_row) {
+                       Body writes = over_lanes(nest, lanes, [&](const AffineForm& lane) {
+                           Substitution here;
+                           here.replace(rows_.axis.var, first_row() + tile_row);
+                           here.replace(f.outer.var, outer_at);
+                           here.replace(f.inner.var, inner_first + lane);
+                           const AffineForm element =
+                               tile_.columns() * tile_row + form(u, tile_.lanes) + lane;
+                           here.replace_let(0, result(kernel_, accumulator_, element));
+                           return guarded(make_load(nest, mask, {lane}), write_all(kernel_, here));
+                       });
+                       return if_row(tile_row, std::move(writes));
+                   }));
+            append(vector, guarded(all_hold({form(f.outer.extent - 1) - outer_at,
+                                             inner_first + form(tile_.lanes - 1)},
+                                            Substitution{}),
+                                   std::move(piece)));
+        }
+        Body body;
+        body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(vector)));
+        return body;
     }
 
     Kernel kernel_;
@@ -514,6 +562,8 @@ class ContractionLowering {
     std::vector<AffineForm> lane_conditions_;  ///< at least 0 where a lane is taken
     std::size_t outer_loops_ = 0;  ///< depth loops around which the mask does not change
     std::optional<BufferId> mask_;
+    /// 1 in the last tile of columns, 0 in others, where that one overlaps the tile before it.
+    std::optional<VarId> last_column_tile_;
     std::optional<AffineForm> later_tiles_;  ///< of rows: 0 at the first ones of a block
     VarId row_tile_{};
     VarId column_tile_{};

@@ -1,4 +1,4 @@
-// codegen/tile_shape.h – how many accumulators a contraction's tile has
+// codegen/tile_shape.h – how many accumulators a contraction's tile has, and tiles a task
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,25 @@ struct TileShape {
     std::int64_t lanes = 1;
     [[nodiscard]] std::int64_t columns() const { return vectors * lanes; }
 };
+
+/// Tiles that a task runs over, in each direction.
+struct Blocks {
+    std::int64_t row_tiles = 1;
+    std::int64_t column_tiles = 1;
+};
+
+/// What tiles take: cycles of one and of all together, bytes of a row or column at all reduced
+/// points.
+struct TileCost {
+    double tile = 0;
+    double all = 0;
+    double line_bytes = 0;
+};
+
+/// Blocks whose panels stay in the second-level cache, each enough work for a task.
+[[nodiscard]] Blocks choose_blocks(const TileShape& tile, std::int64_t row_tiles,
+                                   std::int64_t column_tiles, const TileCost& cost,
+                                   const Target& target);
 
 /// How many rows a tile may have.
 enum class Rows : std::uint8_t {

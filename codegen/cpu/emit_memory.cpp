@@ -4,6 +4,7 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 
 #include "base/error.h"
 #include "codegen/cpu/half.h"
@@ -256,6 +257,20 @@ void NestEmitter::mark(const Store& store, const Access& access, llvm::StoreInst
                              llvm::MDNode::get(ir_.getContext(), one));
 }
 
+/// Makes a load under the mask, if the value is one that nothing else uses, give `old` beyond it.
+static bool keep_beyond(llvm::Value* mask, llvm::Value* value, llvm::LoadInst* old) {
+    auto* load = llvm::dyn_cast<llvm::IntrinsicInst>(value);
+    if (load == nullptr || load->getIntrinsicID() != llvm::Intrinsic::masked_load ||
+        load->getArgOperand(2) != mask || !load->use_empty() ||
+        load->getParent() != old->getParent())
+        return false;
+    for (auto it = load->getIterator(); it != old->getIterator(); ++it)
+        if (it->mayWriteToMemory()) return false;
+    load->moveAfter(old);
+    load->setArgOperand(3, old);
+    return true;
+}
+
 void NestEmitter::store_lanes(const Store& store, const Access& access, Wide value) {
     Wide lanes = to_memory(store.buffer, value);
     const llvm::Align element_align(size_bytes(nest_.at(store.buffer).dtype));
@@ -277,8 +292,8 @@ void NestEmitter::store_lanes(const Store& store, const Access& access, Wide val
     }
     if (mask && nest_.at(store.buffer).space == Space::registers) {
         // Not a masked store: SROA could not turn the slot into a register.
-        Wide old = wide(ir_.CreateAlignedLoad(lanes.type(), pointer, align));
-        lanes = select(wide(mask), lanes, old);
+        llvm::LoadInst* old = ir_.CreateAlignedLoad(lanes.type(), pointer, align);
+        if (!keep_beyond(mask, lanes.value(), old)) lanes = select(wide(mask), lanes, wide(old));
         mask = nullptr;
     }
     if (mask) {

@@ -1,0 +1,103 @@
+// tests/codegen/flatten_test.cpp – contractions whose lanes run on through the rows of a result
+#include "codegen/flatten.h"
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+
+namespace {
+
+constexpr const char* convolution = "Y[n,o,y,x] := X[n,c,y+r,x+s]*W[o,c,r,s]";
+
+Signature arguments(std::int64_t height, std::int64_t width, std::int64_t taps,
+                    DType dtype = DType::f32) {
+    return {{"X", tests::array({2, 5, height, width}, dtype)},
+            {"W", tests::array({14, 5, taps, taps}, dtype)}};
+}
+
+std::string plan_text(const std::string& text, const Signature& signature) {
+    return str(codegen::plan(tests::bound(text, signature), tests::example_target(64)));
+}
+bool is_flattened(const std::string& text, const Signature& signature) {
+    return plan_text(text, signature).find("  flatten ") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a convolution runs through its rows where their own vectors would be part empty") {
+    for (const std::int64_t width : {7, 28, 56}) {
+        CAPTURE(width);
+        CHECK(is_flattened(convolution, arguments(width + 2, width + 2, 3)));
+    }
+    CHECK_FALSE(is_flattened(convolution, arguments(66, 66, 3)));
+}
+
+TEST_CASE("rows are not flattened where operands walk them in different proportions") {
+    const Signature signature{{"X", tests::array({2, 5, 9, 9})},
+                              {"Z", tests::array({5, 9, 11})},
+                              {"W", tests::array({14, 5, 3, 3})}};
+    CHECK_FALSE(is_flattened("Y[n,o,y,x] := X[n,c,y+r,x+s]*W[o,c,r,s]*Z[c,y+r,x+s]", signature));
+}
+
+TEST_CASE("flattened rows agree with the reference at every edge") {
+    int flattened = 0;
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const std::int64_t taps : {2, 3, 5})
+            for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{7, 7},
+                                                {9, 9},
+                                                {12, 12},
+                                                {30, 21},
+                                                {6, 33}}) {
+                CAPTURE(dtype);
+                CAPTURE(taps);
+                CAPTURE(height);
+                CAPTURE(width);
+                const Signature signature = arguments(height, width, taps, dtype);
+                const BoundProgram program = tests::bound(convolution, signature);
+                flattened += is_flattened(convolution, signature) ? 1 : 0;
+                CHECK(tests::compiled_difference(program, signature) == "");
+                if (dtype == DType::f64 || taps != 3) continue;
+                for (const int bytes : {16, 32, 64})
+                    CHECK(tests::interpreted_difference(program, signature,
+                                                        tests::example_target(bytes), 1) == "");
+            }
+    CHECK(flattened > 15);
+}
+
+TEST_CASE("what is written of flattened rows may update, and read arrays of another pitch") {
+    Signature signature = arguments(9, 9, 3);
+    signature.insert({"Z", tests::array({2, 14, 7, 7})});
+    signature.insert({"b", tests::array({14})});
+    for (const std::string text :
+         {"Y[n,o,y,x] := relu(sum[c,r,s](X[n,c,y+r,x+s]*W[o,c,r,s]) + Z[n,o,x,y] + b[o])",
+          "Z[n,o,y,x] += X[n,c,y+r,x+s]*W[o,c,r,s]",
+          "Y[n,o,y,x] := max[c,r,s](X[n,c,y+r,x+s] + W[o,c,r,s])"}) {
+        CAPTURE(text);
+        Signature used = signature;
+        if (text.find('b') == std::string::npos) used.erase("b");
+        if (text.find('Z') == std::string::npos) used.erase("Z");
+        CHECK(is_flattened(text, used));
+        const BoundProgram program = tests::bound(text, used);
+        CHECK(tests::compiled_difference(program, used) == "");
+        CHECK(tests::interpreted_difference(program, used, tests::example_target(64), 1) == "");
+    }
+}
+
+TEST_CASE("a last tile of columns that overlaps the one before it updates each element once") {
+    for (const std::int64_t width : {56, 65, 100}) {
+        CAPTURE(width);
+        const Signature signature{{"X", tests::array({2, 3, width + 2})},
+                                  {"W", tests::array({9, 3, 3})},
+                                  {"Y", tests::array({2, 9, width})}};
+        const std::string text = "Y[n,o,x] += X[n,c,x+s]*W[o,c,s]";
+        CHECK(plan_text(text, signature).find("is_last") != std::string::npos);
+        const BoundProgram program = tests::bound(text, signature);
+        CHECK(tests::compiled_difference(program, signature) == "");
+        for (const int bytes : {16, 32, 64})
+            CHECK(tests::interpreted_difference(program, signature, tests::example_target(bytes),
+                                                1) == "");
+    }
+}
