@@ -105,12 +105,17 @@ class Chooser {
         return column_tiles() <= 2 || is_shared || stands_by_row(term) ? Reading::in_place
                                                                        : Reading::packed;
     }
-    /// Whether rows stand as a panel would hold them: contiguous, and in many sets of the caches.
+    /// Whether rows stand as a panel would hold them: contiguous in the order in which the reduced
+    /// points are walked, and in many sets of the caches.
     [[nodiscard]] bool stands_by_row(const Value& term) const {
         const auto& load = std::get<Load>(term->term);
-        const VarId row = choice_.row_axis.var;
-        return !load.at.computed && is_contiguous(term, kernel_.reduced.back().var) &&
-               is_spread(load, {row, choice_.tile.rows});
+        if (load.at.computed || has_lane_conditions()) return false;
+        std::int64_t step = 1;
+        for (std::size_t i = kernel_.reduced.size(); i-- > 0;) {
+            if (load.at.affine.coefficient(kernel_.reduced[i].var) != step) return false;
+            step *= kernel_.reduced[i].extent;
+        }
+        return is_spread(load, {choice_.row_axis.var, choice_.tile.rows});
     }
     [[nodiscard]] Reading reading_of_columns(const Value& term) const {
         const auto* load = std::get_if<Load>(&term->term);
@@ -202,7 +207,9 @@ class Chooser {
         const double rows = double(row_tiles() * tile.rows);
         const double operations = std::max(1.0, body_cost(kernel_) - 2);
         const double latency = std::max(1.0, 8 / area);
-        const double loads = 1 + 0.1 * double(tile.rows + tile.vectors) / area;
+        // As many loads as operations can be done in a cycle: two.
+        const double loads_each = double(tile.rows + tile.vectors) / area;
+        const double loads = std::max(1.0, loads_each) + 0.1 * loads_each;
         return double(points(c().batch)) * rows * vectors * depth_ * operations / 2 * latency *
                    loads +
                packed * packed_elements() +

@@ -90,13 +90,20 @@ class ContractionLowering {
     /// Which lanes are read at the points of the inner loops.
     Body set_mask() {
         if (!mask_) return {};
-        std::vector<AffineForm> conditions = lane_conditions_;
+        std::vector<AffineForm> conditions;
+        if (!lane_places_) conditions = lane_conditions_;
         if (has_column_edge())
             conditions.push_back(form(columns_.axis.extent - 1) - form(c_.lane.var));
-        return over_lanes(
-            kernel_.nest, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
-                return store_one(*mask_, column, all_hold(conditions, at(form(0), column)));
-            });
+        return over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
+            Value is_taken = all_hold(conditions, at(form(0), column));
+            if (lane_places_) {
+                const Value of_row = lane_places_->is_taken(kernel_.nest, column);
+                is_taken = is_taken
+                               ? make_operation(Op::logical_and, {is_taken, of_row}, DType::boolean)
+                               : of_row;
+            }
+            return store_one(*mask_, column, is_taken);
+        });
     }
     [[nodiscard]] Value is_read(const AffineForm& column) const {
         return mask_ ? make_load(kernel_.nest, *mask_, {column}) : nullptr;
@@ -176,6 +183,8 @@ class ContractionLowering {
             last_column_tile_ = kernel_.nest.add(Var{"is_last"});
         else if (!lane_conditions_.empty() || (is_any_direct && has_column_edge()))
             mask_ = add_registers(kernel_.nest, "mask", DType::boolean, tile_.columns());
+        if (choice_.flattened && !lane_conditions_.empty())
+            lane_places_.emplace(kernel_.nest, *choice_.flattened, all_lanes());
         for (const Operand& operand : c_.held) {
             const std::int64_t elements =
                 (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
@@ -245,6 +254,7 @@ class ContractionLowering {
 
     Body tile_body() {
         Body body;
+        if (lane_places_) body = lane_places_->set(kernel_.nest, first_column());
         if (last_column_tile_)
             body.push_back(make_let_var(*last_column_tile_, form(column_tile_) + form(1),
                                         columns_.tiles(), 0));
@@ -261,10 +271,9 @@ class ContractionLowering {
     template <class Make>
     Body elements(const Make& make) {
         return each_row([&](const AffineForm& row) {
-            return over_lanes(kernel_.nest, {tile_.lanes, tile_.vectors, {}},
-                              [&](const AffineForm& column) {
-                                  return make(tile_.columns() * row + column, row, column);
-                              });
+            return over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
+                return make(tile_.columns() * row + column, row, column);
+            });
         });
     }
     template <class Make>
@@ -277,6 +286,7 @@ class ContractionLowering {
         return loop;
     }
 
+    [[nodiscard]] Lanes all_lanes() const { return {tile_.lanes, tile_.vectors, {}}; }
     [[nodiscard]] AffineForm first_row() const { return form(row_tile_, rows_.step); }
     [[nodiscard]] AffineForm first_column() const {
         const AffineForm first = form(column_tile_, columns_.step);
@@ -294,7 +304,7 @@ class ContractionLowering {
     }
     [[nodiscard]] bool has_row_edge() const { return rows_.axis.extent % rows_.step != 0; }
     [[nodiscard]] Lanes column_lanes() const {
-        Lanes lanes{tile_.lanes, tile_.vectors, {}};
+        Lanes lanes = all_lanes();
         if (has_column_edge() && !last_column_tile_)
             lanes.limit = bound(form(columns_.axis.extent) - first_column());
         return lanes;
@@ -324,11 +334,9 @@ class ContractionLowering {
                     return held_element(operand, row, column);
                 };
                 // What lies beyond the edges is computed with, and thrown away.
-                Body stores = held_columns(
-                    operand, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
-                        return store_one(held_[i], place(column),
-                                         make_number(operand.term->dtype, 0));
-                    });
+                Body stores = held_columns(operand, all_lanes(), [&](const AffineForm& column) {
+                    return store_one(held_[i], place(column), make_number(operand.term->dtype, 0));
+                });
                 if (!has_row_edge() && column_lanes().limit.empty()) stores.clear();
                 Body loads = held_columns(operand, column_lanes(), [&](const AffineForm& column) {
                     Substitution here = at(row, column);
@@ -369,7 +377,7 @@ class ContractionLowering {
     Body depth_step() {
         Body body = prefetch_next();
         for (const Source& source : column_sources_) {
-            const Lanes lanes{tile_.lanes, tile_.vectors, {}};
+            const Lanes lanes = all_lanes();
             std::optional<AffineForm> first;
             if (source.deinterleaved) first = first_neighbour(body, source);
             const bool is_masked = mask_ && !source.panels;
@@ -450,23 +458,19 @@ class ContractionLowering {
             body.push_back(make_let(kernel_.next_let, read(source, row_tile_, row, form(0))));
             operands.replace(source.term, make_let_value(kernel_.next_let++, source.term->dtype));
         }
-        append(
-            body,
-            over_lanes(
-                kernel_.nest, {tile_.lanes, tile_.vectors, {}}, [&](const AffineForm& column) {
-                    Substitution here = operands;
-                    for (const Source& source : column_sources_)
-                        here.replace(source.term, make_load(kernel_.nest, source.line, {column}));
-                    for (std::size_t i = 0; i < held_.size(); ++i)
-                        here.replace(c_.held[i].term,
-                                     make_load(kernel_.nest, held_[i],
-                                               {held_element(c_.held[i], row, column)}));
-                    Body step;
-                    const std::vector<Value> values =
-                        share(step, {here(c_.body)}, kernel_.next_let);
-                    append(step, combine_taken(tile_.columns() * row + column, column, values[0]));
-                    return step;
-                }));
+        append(body, over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
+                   Substitution here = operands;
+                   for (const Source& source : column_sources_)
+                       here.replace(source.term, make_load(kernel_.nest, source.line, {column}));
+                   for (std::size_t i = 0; i < held_.size(); ++i)
+                       here.replace(c_.held[i].term,
+                                    make_load(kernel_.nest, held_[i],
+                                              {held_element(c_.held[i], row, column)}));
+                   Body step;
+                   const std::vector<Value> values = share(step, {here(c_.body)}, kernel_.next_let);
+                   append(step, combine_taken(tile_.columns() * row + column, column, values[0]));
+                   return step;
+               }));
         return body;
     }
 
@@ -501,46 +505,29 @@ class ContractionLowering {
     /// or of several, and what lies between rows is left out.
     Body write_pieces(const Flattened& f) {
         Nest& nest = kernel_.nest;
-        const VarId u = nest.add(Var{"u"});
-        const VarId outer = nest.add(Var{nest.at(f.outer.var).name});
-        const VarId inner = nest.add(Var{nest.at(f.inner.var).name});
-        const AffineForm first = first_column() + form(u, tile_.lanes);
-        Body vector;
-        vector.push_back(make_let_var(outer, first, f.pitch, 0));
-        vector.push_back(make_let_var(inner, first, 1, f.pitch));
         const BufferId mask = add_registers(nest, "mask", DType::boolean, tile_.lanes);
-        for (std::int64_t row = 0; row * f.pitch < f.pitch - 1 + tile_.lanes; ++row) {
-            const AffineForm outer_at = form(outer) + form(row);
-            const AffineForm inner_first = form(inner) - form(row * f.pitch);
-            const Lanes lanes{tile_.lanes, 1, {}};
-            Body piece = over_lanes(nest, lanes, [&](const AffineForm& lane) {
-                const AffineForm at = inner_first + lane;
+        const Lanes lanes{tile_.lanes, 1, {}};
+        return over_pieces(nest, f, first_column(), all_lanes(), [&](const Piece& piece) {
+            Body body = over_lanes(nest, lanes, [&](const AffineForm& lane) {
+                const AffineForm at = piece.inner + lane;
                 std::vector<AffineForm> conditions = {at, form(f.inner.extent - 1) - at};
-                if (last_column_tile_)
-                    conditions.push_back(form(u, tile_.lanes) + lane - overlap());
+                if (last_column_tile_) conditions.push_back(piece.first + lane - overlap());
                 return store_one(mask, lane, all_hold(conditions, Substitution{}));
             });
-            append(piece, each_row([&](const AffineForm& tile_row) {
+            append(body, each_row([&](const AffineForm& row) {
                        Body writes = over_lanes(nest, lanes, [&](const AffineForm& lane) {
                            Substitution here;
-                           here.replace(rows_.axis.var, first_row() + tile_row);
-                           here.replace(f.outer.var, outer_at);
-                           here.replace(f.inner.var, inner_first + lane);
-                           const AffineForm element =
-                               tile_.columns() * tile_row + form(u, tile_.lanes) + lane;
+                           here.replace(rows_.axis.var, first_row() + row);
+                           here.replace(f.outer.var, piece.outer);
+                           here.replace(f.inner.var, piece.inner + lane);
+                           const AffineForm element = tile_.columns() * row + piece.first + lane;
                            here.replace_let(0, result(kernel_, accumulator_, element));
                            return guarded(make_load(nest, mask, {lane}), write_all(kernel_, here));
                        });
-                       return if_row(tile_row, std::move(writes));
+                       return if_row(row, std::move(writes));
                    }));
-            append(vector, guarded(all_hold({form(f.outer.extent - 1) - outer_at,
-                                             inner_first + form(tile_.lanes - 1)},
-                                            Substitution{}),
-                                   std::move(piece)));
-        }
-        Body body;
-        body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(vector)));
-        return body;
+            return body;
+        });
     }
 
     Kernel kernel_;
@@ -562,6 +549,7 @@ class ContractionLowering {
     std::vector<AffineForm> lane_conditions_;  ///< at least 0 where a lane is taken
     std::size_t outer_loops_ = 0;  ///< depth loops around which the mask does not change
     std::optional<BufferId> mask_;
+    std::optional<LanePlaces> lane_places_;  ///< where two axes were flattened
     /// 1 in the last tile of columns, 0 in others, where that one overlaps the tile before it.
     std::optional<VarId> last_column_tile_;
     std::optional<AffineForm> later_tiles_;  ///< of rows: 0 at the first ones of a block

@@ -101,3 +101,29 @@ TEST_CASE("a last tile of columns that overlaps the one before it updates each e
                                                 1) == "");
     }
 }
+
+TEST_CASE("conditions that move with flattened rows leave out exactly what they exclude") {
+    int flattened = 0;
+    for (const auto& [height, width] :
+         {std::pair<std::int64_t, std::int64_t>{7, 7}, {14, 14}, {20, 28}, {5, 40}})
+        for (const std::string range : {"", " where y in 0:5, x in 0:6"}) {
+            CAPTURE(height);
+            CAPTURE(width);
+            CAPTURE(range);
+            // The gradient of a convolution with a border of zeros.
+            const std::string text = format(
+                "G[n,c,y,x] := sum[o,r,s | y-r+1 >= 0 && y-r+1 < {} && x-s+1 >= 0 && "
+                "x-s+1 < {}](D[n,o,y-r+1,x-s+1]*W[o,c,r,s]){}",
+                height, width,
+                range.empty() ? format(" where y in 0:{}, x in 0:{}", height, width) : range);
+            const Signature signature{{"D", tests::array({2, 16, height, width})},
+                                      {"W", tests::array({16, 9, 3, 3})}};
+            flattened += is_flattened(text, signature) ? 1 : 0;
+            const BoundProgram program = tests::bound(text, signature);
+            CHECK(tests::compiled_difference(program, signature) == "");
+            for (const int bytes : {16, 32, 64})
+                CHECK(tests::interpreted_difference(program, signature,
+                                                    tests::example_target(bytes), 1) == "");
+        }
+    CHECK(flattened > 4);
+}
