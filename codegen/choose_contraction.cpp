@@ -140,7 +140,11 @@ class Chooser {
     /// Whether reading columns where they stand takes less than packing them: few tiles would read
     /// the panels, or many columns share an element, as those of a convolution.
     [[nodiscard]] bool is_near(const Value& term) const {
-        return row_tiles() <= 2 || (row_tiles() <= 5 && is_spread(std::get<Load>(term->term))) ||
+        const double tile_bytes =
+            depth_ * double(choice_.tile.columns()) * double(size_bytes(term->dtype));
+        const bool is_kept = 2 * tile_bytes <= double(target_.l1_bytes);
+        return row_tiles() <= 2 ||
+               ((row_tiles() <= 5 || is_kept) && is_spread(std::get<Load>(term->term))) ||
                is_overlapping(term, columns() * depth_);
     }
     /// Whether the lines of the reduced points fall into many sets of the caches, which rows of
