@@ -39,6 +39,10 @@ constexpr std::array variables = {
              .fallback = "all cores"},
     Variable{
         .name = "RICCI_TIMER", .meaning = "`1`: print a table of times at exit", .fallback = "0"},
+    Variable{.name = "RICCI_TUNE",
+             .meaning = "`1`: measure which of several equal kernels is the fastest on this CPU, "
+                        "once, and take it",
+             .fallback = "0"},
     Variable{.name = "RICCI_TARGET",
              .meaning =
                  "what to compile for: `avx512`, `avx2`, `sse2`; in texts for a GPU `sm_80`, "
@@ -72,6 +76,11 @@ std::optional<std::string> read_text(const char* name) {
     std::optional<std::string> value = read(name);
     if (value && value->empty()) return std::nullopt;
     return value;
+}
+
+bool is_on(const char* name) {
+    const std::optional<std::string> text = read_text(name);
+    return text && *text != "0";
 }
 
 /// A whole number with an optional K, M, G or T (powers of 1024); nothing for any other text.
@@ -149,10 +158,9 @@ std::optional<int> thread_count() {
     return count;
 }
 
-bool is_timer_on() {
-    const std::optional<std::string> text = read_text("RICCI_TIMER");
-    return text && *text != "0";
-}
+bool is_timer_on() { return is_on("RICCI_TIMER"); }
+
+bool is_tuning() { return is_on("RICCI_TUNE"); }
 
 std::optional<std::string> target() { return read_text("RICCI_TARGET"); }
 

@@ -42,6 +42,8 @@ struct Variable {
 [[nodiscard]] std::optional<int> thread_count();
 /// RICCI_TIMER is set and not `0`.
 [[nodiscard]] bool is_timer_on();
+/// RICCI_TUNE is set and not `0`.
+[[nodiscard]] bool is_tuning();
 /// RICCI_TARGET, as written.
 [[nodiscard]] std::optional<std::string> target();
 /// RICCI_CUDA_LIBRARIES. Throws: `limit` for another text than auto, generated or library.

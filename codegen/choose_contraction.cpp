@@ -37,18 +37,30 @@ class Chooser {
     }
 
     std::optional<ContractionChoice> run() {
-        const std::int64_t lanes =
-            std::min(codegen::lanes(kernel_, target_), power_of_two_above(c().lane.extent));
-        if (lanes < 2 || !conditions_allow()) return std::nullopt;
+        if (!is_possible()) return std::nullopt;
         std::optional<ContractionChoice> best;
         for (const Rows allowed : {Rows::any, Rows::whole, Rows::most}) {
-            choose_places(lanes, allowed);
-            if (!is_readable() || packed_elements() > most_packed) continue;
-            choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
-            choice_.cycles = cycles();
-            if (!best || choice_.cycles < best->cycles) best = choice_;
+            choice_.tile = choose_tile(c(), choice_.row_axis.extent, lanes(), target_, allowed);
+            choose_places();
+            if (estimate() && (!best || choice_.cycles < best->cycles)) best = choice_;
         }
         return best;
+    }
+
+    /// Every tile, with each way to read its operands.
+    std::vector<ContractionChoice> all() {
+        std::vector<ContractionChoice> choices;
+        if (!is_possible()) return choices;
+        for (const TileShape& tile : all_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
+            choice_.tile = tile;
+            for (const Reading rows : {Reading::packed, Reading::in_place})
+                for (const Reading columns :
+                     {Reading::packed, Reading::in_place, Reading::deinterleaved}) {
+                    prefer(rows, columns);
+                    if (estimate()) choices.push_back(choice_);
+                }
+        }
+        return choices;
     }
 
   private:
@@ -75,6 +87,17 @@ class Chooser {
 
     // Tiles.
 
+    [[nodiscard]] std::int64_t lanes() const {
+        return std::min(codegen::lanes(kernel_, target_), power_of_two_above(c().lane.extent));
+    }
+    [[nodiscard]] bool is_possible() const { return lanes() >= 2 && conditions_allow(); }
+    /// The cost of a tile and its readings, if they are possible.
+    [[nodiscard]] bool estimate() {
+        if (!is_readable() || packed_elements() > most_packed) return false;
+        choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
+        choice_.cycles = cycles();
+        return true;
+    }
     [[nodiscard]] std::int64_t row_tiles() const {
         const std::int64_t extent = choice_.row_axis.extent;
         return points(c().rows) / extent * ceil_div(extent, choice_.tile.rows);
@@ -86,8 +109,7 @@ class Chooser {
         return double(points(c().columns)) * double(c().lane.extent);
     }
 
-    void choose_places(std::int64_t lanes, Rows allowed) {
-        choice_.tile = choose_tile(c(), choice_.row_axis.extent, lanes, target_, allowed);
+    void choose_places() {
         choice_.rows.clear();
         for (const Operand& operand : c().row_operands)
             choice_.rows.push_back(reading_of_rows(operand.term));
@@ -96,11 +118,40 @@ class Chooser {
             choice_.columns.push_back(reading_of_columns(operand.term));
     }
 
+    /// Reads operands so wherever they can be.
+    void prefer(Reading rows, Reading columns) {
+        choice_.rows.clear();
+        for (const Operand& operand : c().row_operands)
+            choice_.rows.push_back(may_rows_stay(operand.term) ? rows : Reading::packed);
+        choice_.columns.clear();
+        for (const Operand& operand : c().column_operands) {
+            const std::int64_t step = step_of_columns(operand.term);
+            const bool is_possible = columns == Reading::in_place        ? step == 1
+                                     : columns == Reading::deinterleaved ? step > 1
+                                                                         : true;
+            choice_.columns.push_back(is_possible ? columns : reading_of_columns(operand.term));
+        }
+    }
+
+    [[nodiscard]] bool may_rows_stay(const Value& term) const {
+        const bool has_edge = choice_.row_axis.extent % choice_.tile.rows != 0;
+        return std::holds_alternative<Load>(term->term) && !has_edge;
+    }
+    /// Elements from column to column of an operand that may be read where it stands (1) or from a
+    /// deinterleaved copy (more); else 0.
+    [[nodiscard]] std::int64_t step_of_columns(const Value& term) const {
+        const auto* load = std::get_if<Load>(&term->term);
+        if (load == nullptr || load->at.computed) return 0;
+        const std::int64_t step = load->at.affine.coefficient(c().lane.var);
+        if (step == 1) return step;
+        const bool is_short = step > 1 && step <= longest_short_step;
+        return is_short && span_of_load(kernel_, *load) > 0 ? step : 0;
+    }
+
     /// Rows are read where they stand if few tiles of columns would read their panels, or if they
     /// share elements, as those of a convolution's weight gradient.
     [[nodiscard]] Reading reading_of_rows(const Value& term) const {
-        const bool has_edge = choice_.row_axis.extent % choice_.tile.rows != 0;
-        if (!std::holds_alternative<Load>(term->term) || has_edge) return Reading::packed;
+        if (!may_rows_stay(term)) return Reading::packed;
         const bool is_shared = is_overlapping(term, double(points(c().rows)) * depth_);
         return column_tiles() <= 2 || is_shared || stands_by_row(term) ? Reading::in_place
                                                                        : Reading::packed;
@@ -118,15 +169,11 @@ class Chooser {
         return is_spread(load, {choice_.row_axis.var, choice_.tile.rows});
     }
     [[nodiscard]] Reading reading_of_columns(const Value& term) const {
-        const auto* load = std::get_if<Load>(&term->term);
-        if (load == nullptr) return Reading::packed;
-        if (!load->at.computed) {
-            const std::int64_t step = load->at.affine.coefficient(c().lane.var);
-            if (step == 1 && is_near(term)) return Reading::in_place;
-            if (step > 1 && step <= longest_short_step && span_of_load(kernel_, *load) > 0 &&
-                is_overlapping(term, columns() * depth_, least_copied))
-                return Reading::deinterleaved;
-        }
+        if (!std::holds_alternative<Load>(term->term)) return Reading::packed;
+        const std::int64_t step = step_of_columns(term);
+        if (step == 1 && is_near(term)) return Reading::in_place;
+        if (step > 1 && is_overlapping(term, columns() * depth_, least_copied))
+            return Reading::deinterleaved;
         return has_lane_conditions() ? Reading::in_place : Reading::packed;
     }
     /// Whether a panel would hold each element of an operand, on average, at least so often.
@@ -226,6 +273,20 @@ class Chooser {
     ContractionChoice choice_;
 };
 
+/// Whether the terms that are evaluated apart are the same ones: then the rest of the body is, too,
+/// but for the order of two factors or summands.
+bool have_equal_operands(const Contraction& a, const Contraction& b) {
+    const auto terms = [](const Contraction& contraction) {
+        std::vector<const ValueNode*> all;
+        for (const std::vector<Operand>* operands :
+             {&contraction.row_operands, &contraction.column_operands, &contraction.held})
+            for (const Operand& operand : *operands) all.push_back(operand.term.get());
+        std::ranges::sort(all);
+        return all;
+    };
+    return terms(a) == terms(b);
+}
+
 }  // namespace
 
 bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction) {
@@ -260,6 +321,29 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     for (Flattened& flattened : flattenings(kernel))
         if (consider(flattened.kernel, flattened.flat)) best->flattened = std::move(flattened);
     return best;
+}
+
+std::vector<ContractionChoice> equal_choices(const Kernel& kernel, const ContractionChoice& usual,
+                                             const Target& target,
+                                             const std::optional<Axis>& lane) {
+    std::vector<ContractionChoice> choices = {usual};
+    const auto add = [&](Contraction contraction, const std::optional<Flattened>& flattened) {
+        const Kernel& contracted = flattened ? flattened->kernel : kernel;
+        for (ContractionChoice& each : Chooser(contracted, std::move(contraction), target).all()) {
+            each.flattened = flattened;
+            choices.push_back(std::move(each));
+        }
+    };
+    add(usual.contraction, usual.flattened);
+    // Along another axis rows and columns may have changed places, and no more.
+    if (!kernel.conditions.is_empty()) return choices;
+    for (const std::optional<Axis>& other : {std::optional<Axis>(), lane}) {
+        std::optional<Contraction> found = find_contraction(kernel, LaneRule::cheapest, other);
+        if (found && found->lane != usual.contraction.lane &&
+            have_equal_operands(*found, usual.contraction))
+            add(std::move(*found), std::nullopt);
+    }
+    return choices;
 }
 
 }  // namespace ricci::codegen

@@ -26,6 +26,7 @@ struct ContractionChoice {
     std::vector<Reading> columns;  ///< by column operand
     std::int64_t tiles = 0;
     double cycles = 0;  ///< of the tiles and of packing, roughly
+    double blocks = 1;  ///< tiles of a task, in parts of what is usual
 };
 
 /// Whether conditions tie the reduced axes to the batch alone.
@@ -38,5 +39,12 @@ struct ContractionChoice {
 /// they stand. The lanes run along `lane`, if it is given.
 [[nodiscard]] std::optional<ContractionChoice> choose_contraction(
     const Kernel& kernel, const Target& target, const std::optional<Axis>& lane = std::nullopt);
+
+/// The choices that give each element of the result by the same operations in the same order as
+/// `usual` does, which comes first: other tiles, other places to read from, and lanes along `lane`.
+[[nodiscard]] std::vector<ContractionChoice> equal_choices(const Kernel& kernel,
+                                                           const ContractionChoice& usual,
+                                                           const Target& target,
+                                                           const std::optional<Axis>& lane);
 
 }  // namespace ricci::codegen

@@ -37,7 +37,9 @@ void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& buil
 [[nodiscard]] bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise,
                                      PlanBuilder& builder, Splitting splitting);
 
-/// Serial loops over the axes, one task: for people to read.
+/// The kernel as serial loops over its axes, one task.
+[[nodiscard]] Nest serial_nest(Kernel kernel);
+/// The same as a step: for people to read.
 void lower_serial(Kernel kernel, PlanBuilder& builder);
 
 /// Kernels that pass over the same rows, as one. False, and nothing done, where they do better

@@ -19,6 +19,7 @@
 #include "codegen/pack.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
+#include "codegen/tuned_contraction.h"
 
 namespace ricci::codegen {
 
@@ -35,7 +36,8 @@ struct Source {
 
 class ContractionLowering {
   public:
-    ContractionLowering(const Kernel& kernel, ContractionChoice choice, PlanBuilder& builder)
+    ContractionLowering(const Kernel& kernel, ContractionChoice choice, PlanBuilder& builder,
+                        std::vector<Directive> directives)
         : kernel_(choice.flattened ? choice.flattened->kernel : kernel),
           choice_(std::move(choice)),
           c_(choice_.contraction),
@@ -47,7 +49,8 @@ class ContractionLowering {
         rows_.step = tile_.rows;
         columns_ = {c_.columns, c_.lane, tile_.columns()};
         if (choice_.flattened) kernel_.writes = choice_.flattened->writes;
-        schedule_ = {Strategy::contraction, kernel.nest.name, work_of(kernel)};
+        schedule_ = {Strategy::contraction, kernel.nest.name, work_of(kernel),
+                     std::move(directives)};
         are_conditions_packed_ = are_conditions_of_batch(kernel_, c_);
         take_lane_conditions();
     }
@@ -206,7 +209,8 @@ class ContractionLowering {
             choose_blocks(tile_, row_tiles.extent, column_tiles.extent,
                           {.tile = tile_cycles,
                            .all = all,
-                           .line_bytes = depth * double(size_bytes(kernel_.body->dtype))},
+                           .line_bytes = depth * double(size_bytes(kernel_.body->dtype)),
+                           .share = choice_.blocks},
                           builder_.target());
         Nest& nest = kernel_.nest;
         const auto block = [&](const Axis& tiles, std::int64_t count, const char* name) {
@@ -576,7 +580,14 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder))
         return true;
-    ContractionLowering(kernel, std::move(*choice), builder).run();
+    if (!builder.tunings()) {
+        ContractionLowering(kernel, std::move(*choice), builder, {}).run();
+        return true;
+    }
+    TunedContraction tuned = tuned_contraction(kernel, *choice, otherwise, builder);
+    builder.begin_choice(std::move(tuned.record));
+    ContractionLowering(kernel, std::move(tuned.choice), builder, {std::move(tuned.said)}).run();
+    builder.end_choice();
     return true;
 }
 

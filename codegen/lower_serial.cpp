@@ -79,15 +79,20 @@ Body reduction(Kernel& kernel) {
 
 }  // namespace
 
-void lower_serial(Kernel kernel, PlanBuilder& builder) {
-    if (points(kernel.free) == 0) return;
-    Schedule schedule{Strategy::serial, kernel.nest.name, work_of(kernel)};
+Nest serial_nest(Kernel kernel) {
     Substitution here;
     std::vector<AxisRange> loops;
     for (const Axis& axis : kernel.free) loops.push_back({axis, bound(0), bound(axis.extent)});
     Body body = wrap(loops, kernel.body ? reduction(kernel) : write_all(kernel, here));
     const VarId task = kernel.nest.add(Var{"task"});
     kernel.nest.body.push_back(make_loop(task, Bind::parallel, 1, std::move(body)));
+    return std::move(kernel.nest);
+}
+
+void lower_serial(Kernel kernel, PlanBuilder& builder) {
+    if (points(kernel.free) == 0) return;
+    Schedule schedule{Strategy::serial, kernel.nest.name, work_of(kernel)};
+    kernel.nest = serial_nest(kernel);
     builder.add_step(std::move(kernel), std::move(schedule));
 }
 

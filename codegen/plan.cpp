@@ -62,8 +62,11 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
 
 class Planner {
   public:
-    Planner(const BoundProgram& program, const Target& target, const DumpHook& dump)
-        : program_(rewritten(program, target)), groups_(group(program_)), builder_(target, dump) {}
+    Planner(const BoundProgram& program, const Target& target, const DumpHook& dump,
+            const Tunings& tunings)
+        : program_(rewritten(program, target)),
+          groups_(group(program_)),
+          builder_(target, dump, tunings) {}
 
     Plan run() {
         place_tensors();
@@ -251,8 +254,9 @@ class Planner {
 
 }  // namespace
 
-Plan plan(const BoundProgram& program, const Target& target, const DumpHook& dump) {
-    return Planner(program, target, dump).run();
+Plan plan(const BoundProgram& program, const Target& target, const DumpHook& dump,
+          const Tunings& tunings) {
+    return Planner(program, target, dump, tunings).run();
 }
 
 }  // namespace ricci::codegen

@@ -10,6 +10,7 @@
 #include "codegen/nest.h"
 #include "codegen/passes.h"
 #include "codegen/schedule.h"
+#include "codegen/tuning.h"
 #include "dsl/bound.h"
 
 namespace ricci::codegen {
@@ -52,13 +53,15 @@ struct Plan {
     std::vector<PlanCheck> checks;           ///< in order
     std::vector<LibraryCall> library_calls;  ///< what stands for some of the steps, in order
     std::int64_t argument_alignment = 0;     ///< bytes of every argument; 0: of its elements
+    std::vector<Choice> choices;             ///< where tunings are asked for, in order of steps
 };
 
 /// Groups equations into kernels and lowers each by the strategy that fits it. `dump` gets every
-/// nest after every pass. Makes new terms in the program's context.
-/// Throws: `type` for element types that are not supported yet.
+/// nest after every pass. Makes new terms in the program's context. With `tunings`, kernels for a
+/// CPU run as was measured to be fastest, without them as costs less by estimate. Throws: `type`
+/// for element types that are not supported yet.
 [[nodiscard]] Plan plan(const BoundProgram& program, const Target& target,
-                        const DumpHook& dump = {});
+                        const DumpHook& dump = {}, const Tunings& tunings = {});
 
 [[nodiscard]] std::string str(const Plan& plan);
 

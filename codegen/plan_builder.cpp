@@ -50,6 +50,13 @@ std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t e
                        .elements = elements});
 }
 
+void PlanBuilder::begin_choice(Choice choice) {
+    choice.first_step = plan_.steps.size();
+    plan_.choices.push_back(std::move(choice));
+}
+
+void PlanBuilder::end_choice() { plan_.choices.back().last_step = plan_.steps.size(); }
+
 void PlanBuilder::add_check(std::size_t check, std::size_t buffer) {
     RICCI_ASSERT(!plan_.steps.empty(), "a check is made by no step");
     plan_.checks.push_back({.check = check, .buffer = buffer, .after = plan_.steps.size() - 1});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/target.h"
 #include "codegen/kernel.h"
@@ -12,18 +13,25 @@ namespace ricci::codegen {
 
 class PlanBuilder {
   public:
-    PlanBuilder(const Target& target, const DumpHook& dump) : target_(target), dump_(dump) {
+    PlanBuilder(const Target& target, const DumpHook& dump, Tunings tunings = {})
+        : target_(target), dump_(dump), tunings_(std::move(tunings)) {
         if (target.is_gpu()) plan_.argument_alignment = target.gpu.argument_alignment;
     }
 
     [[nodiscard]] const Target& target() const noexcept { return target_; }
     [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+    /// Empty unless tuning was asked for.
+    [[nodiscard]] const Tunings& tunings() const noexcept { return tunings_; }
 
     std::size_t add_buffer(PlanBuffer buffer);
     std::size_t temporary(std::string name, DType dtype, std::int64_t elements);
     /// A kernel whose nest has its body: runs the passes on it and makes it the next step. A nest
     /// without tasks makes no step.
     void add_step(Kernel kernel, Schedule schedule);
+
+    /// The steps from now until `end_choice` are those of a kernel with several candidates.
+    void begin_choice(Choice choice);
+    void end_choice();
 
     /// The verdict of a check of the program is in the buffer after the steps so far.
     void add_check(std::size_t check, std::size_t buffer);
@@ -36,6 +44,7 @@ class PlanBuilder {
   private:
     const Target& target_;
     const DumpHook& dump_;
+    Tunings tunings_;
     Plan plan_;
 };
 

@@ -9,9 +9,13 @@
 
 namespace ricci::codegen {
 
-TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
-                      const Target& target, Rows allowed) {
-    constexpr std::int64_t most_rows = 14;
+namespace {
+
+constexpr std::int64_t most_vectors = 3;
+
+/// How many rows of so many vectors the registers hold; 0: none.
+std::int64_t most_rows(const Contraction& contraction, std::int64_t vectors, const Target& target) {
+    constexpr std::int64_t most = 14;
     std::int64_t per_element = 1;
     std::int64_t per_row = 0;
     auto per_column = std::int64_t(contraction.column_operands.size());
@@ -23,16 +27,40 @@ TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, s
         else
             ++per_column;
     }
+    // Two for products in progress; a body of three operands has its inner result, too.
+    const std::int64_t left =
+        target.vector_registers - (per_element > 1 ? 4 : 2) - vectors * per_column;
+    return std::clamp<std::int64_t>(left / (vectors * per_element + per_row), 0, most);
+}
+
+/// Whether the last of several vectors would hold no column at all.
+bool is_too_wide(const Contraction& contraction, std::int64_t vectors, std::int64_t lanes) {
+    return (vectors - 1) * lanes >= contraction.lane.extent;
+}
+
+}  // namespace
+
+std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t row_extent,
+                                 std::int64_t lanes, const Target& target) {
+    std::vector<TileShape> tiles;
+    for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
+        if (is_too_wide(contraction, vectors, lanes)) break;
+        const std::int64_t most = most_rows(contraction, vectors, target);
+        for (std::int64_t rows = std::min(most, row_extent); rows > 0; --rows)
+            tiles.push_back({rows, vectors, lanes});
+    }
+    return tiles;
+}
+
+TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
+                      const Target& target, Rows allowed) {
     TileShape best{1, 1, lanes};
     double best_score = 0;
     const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
     std::int64_t fewest = row_axis;
-    for (std::int64_t vectors = 1; vectors <= 3; ++vectors) {
-        if ((vectors - 1) * lanes >= contraction.lane.extent) break;
-        // Two for products in progress; a body of three operands has its inner result, too.
-        const std::int64_t left =
-            target.vector_registers - (per_element > 1 ? 4 : 2) - vectors * per_column;
-        const std::int64_t most = std::min(left / (vectors * per_element + per_row), most_rows);
+    for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
+        if (is_too_wide(contraction, vectors, lanes)) break;
+        const std::int64_t most = most_rows(contraction, vectors, target);
         if (most < 1) continue;
         const std::int64_t tiles = ceil_div(row_axis, most);
         if (allowed == Rows::most && vectors > 1 && tiles > fewest) continue;
@@ -59,7 +87,8 @@ Blocks choose_blocks(const TileShape& tile, std::int64_t row_tiles, std::int64_t
                      const TileCost& cost, const Target& target) {
     // Large blocks read the panels of large products less often from memory, and still leave a
     // hundred tasks.
-    const double wanted = std::clamp(cost.all / 128, task_cycles, 64 * task_cycles) / cost.tile;
+    const double wanted =
+        cost.share * std::clamp(cost.all / 128, task_cycles, 64 * task_cycles) / cost.tile;
     const double fitting = 0.5 * double(target.l2_bytes) / cost.line_bytes;
     const double tiles_a_side = std::sqrt(std::max(1.0, wanted));
     const auto side = [&](double tiles, std::int64_t step, std::int64_t most) {

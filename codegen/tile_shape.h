@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/target.h"
 #include "codegen/contraction.h"
@@ -28,6 +29,7 @@ struct TileCost {
     double tile = 0;
     double all = 0;
     double line_bytes = 0;
+    double share = 1;  ///< of the usual number of tiles that a task is to have
 };
 
 /// Blocks whose panels stay in the second-level cache, each enough work for a task.
@@ -41,6 +43,11 @@ enum class Rows : std::uint8_t {
     whole,  ///< a divisor of the axis: rows that are read where they stand
     most,   ///< so many that the fewest tiles take them: columns that are read where they stand
 };
+
+/// Every tile whose accumulators, held terms and line fit into the registers.
+[[nodiscard]] std::vector<TileShape> all_tiles(const Contraction& contraction,
+                                               std::int64_t row_extent, std::int64_t lanes,
+                                               const Target& target);
 
 /// The tile that does most operations a load: all registers but two, or four with terms held for
 /// each element, hold accumulators, held terms and the column operands' line. AVX-512: 14 x 2 for

@@ -90,13 +90,11 @@ bool writes_before_checks(const codegen::Plan& plan, const Slots& slots) {
     return false;
 }
 
-std::vector<Array> run_on_copies(
-    const Slots& slots, std::span<const Array* const> arguments,
-    const std::function<std::vector<Array>(std::span<const Array* const>)>& run) {
-    std::vector<Array> memory;
-    std::vector<Array> copies;
+UpdatedCopies copy_updated(const Slots& slots, std::span<const Array* const> arguments) {
+    UpdatedCopies result;
+    auto& [memory, copies, given] = result;
     copies.reserve(slots.updated.size());
-    std::vector<const Array*> given(arguments.begin(), arguments.end());
+    given.assign(arguments.begin(), arguments.end());
     for (const std::size_t u : slots.updated) {
         // Kernels know the strides: a copy has them too.
         const Array& original = *arguments[u];
@@ -109,7 +107,15 @@ std::vector<Array> run_on_copies(
         assign(copies.back(), original);
         given[u] = &copies.back();
     }
-    std::vector<Array> outputs = run(given);
+    return result;
+}
+
+std::vector<Array> run_on_copies(
+    const Slots& slots, std::span<const Array* const> arguments,
+    const std::function<std::vector<Array>(std::span<const Array* const>)>& run) {
+    const UpdatedCopies apart = copy_updated(slots, arguments);
+    const std::vector<Array>& copies = apart.copies;
+    std::vector<Array> outputs = run(apart.arguments);
     for (std::size_t n = 0; n < copies.size(); ++n) assign(*arguments[slots.updated[n]], copies[n]);
     for (std::size_t i = 0; i < outputs.size(); ++i)
         if (slots.output_arguments[i] >= 0)

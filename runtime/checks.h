@@ -30,6 +30,15 @@ using RunProgram =
 /// Whether a step writes an argument before the last check.
 [[nodiscard]] bool writes_before_checks(const codegen::Plan& plan, const Slots& slots);
 
+/// Arguments of which those that are updated are copies, with the same strides.
+struct UpdatedCopies {
+    std::vector<Array> memory = {};
+    std::vector<Array> copies = {};  ///< in the order of `Slots::updated`
+    std::vector<const Array*> arguments = {};
+};
+[[nodiscard]] UpdatedCopies copy_updated(const Slots& slots,
+                                         std::span<const Array* const> arguments);
+
 /// What `run` gives for arguments of which the updated ones are copies. When it returns, the copies
 /// take the place of the arguments, in the outputs too.
 [[nodiscard]] std::vector<Array> run_on_copies(

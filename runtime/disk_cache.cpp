@@ -1,7 +1,9 @@
 // runtime/disk_cache.cpp – entries of the kernel cache: layout, checks, publication, sweeping
 //
 // An entry, all numbers little-endian and 64 bits wide:
-//   magic | digest of the rest (2) | length of the key | key | format | number of symbols |
+//   magic | digest of the rest (2) | length of the key | key | content
+// Of an image the content is
+//   format | number of symbols |
 //   for each symbol its length and text | number of parts | for each part its two ends |
 //   number of resources | for each its four numbers | length of the log | log |
 //   length of the code | code
@@ -89,14 +91,14 @@ class Cursor {
         return result;
     }
     [[nodiscard]] bool is_at_end() const noexcept { return left_.empty(); }
+    [[nodiscard]] std::string_view rest() const noexcept { return left_; }
 
   private:
     std::string_view left_;
 };
 
-std::string encode(const std::string& key, const Image& image) {
+std::string encode(const Image& image) {
     std::string body;
-    put(body, key);
     put(body, static_cast<std::uint64_t>(image.format));
     put(body, image.symbols.size());
     for (const std::string& symbol : image.symbols) put(body, symbol);
@@ -113,6 +115,13 @@ std::string encode(const std::string& key, const Image& image) {
     put(body, image.log);
     put(body,
         std::string_view(reinterpret_cast<const char*>(image.bytes.data()), image.bytes.size()));
+    return body;
+}
+
+std::string entry_of(const std::string& key, std::string_view content) {
+    std::string body;
+    put(body, key);
+    body += content;
     const Digest digest = digest_of(body);
     std::string entry(magic);
     put(entry, digest.high);
@@ -147,7 +156,8 @@ bool decode_gpu_fields(Cursor& cursor, Image& image) {
     return parts && resources && log;
 }
 
-std::optional<Image> decode(std::string_view entry, const std::string& key) {
+/// The content of an entry of that key.
+std::optional<std::string> content_of(std::string_view entry, const std::string& key) {
     if (entry.size() < head_bytes || !entry.starts_with(magic)) return std::nullopt;
     Cursor head(entry.substr(magic.size(), sizeof(Digest)));
     const Digest digest = {.high = *head.number(), .low = *head.number()};
@@ -156,6 +166,11 @@ std::optional<Image> decode(std::string_view entry, const std::string& key) {
     Cursor cursor(body);
     const auto stored_key = cursor.text();
     if (!stored_key || *stored_key != key) return std::nullopt;
+    return std::string(cursor.rest());
+}
+
+std::optional<Image> decode(std::string_view content) {
+    Cursor cursor(content);
     Image image;
     const auto format_number = cursor.number();
     if (!format_number || *format_number > static_cast<std::uint64_t>(Image::Format::ptx))
@@ -233,6 +248,17 @@ DiskCache::~DiskCache() {
 }
 
 std::optional<Image> DiskCache::load(const std::string& key) const {
+    const std::optional<std::string> content = read(key);
+    return content ? decode(*content) : std::nullopt;
+}
+
+std::optional<std::string> DiskCache::load_text(const std::string& key) const { return read(key); }
+
+void DiskCache::store(const std::string& key, const Image& image) { publish(key, encode(image)); }
+
+void DiskCache::store_text(const std::string& key, std::string_view text) { publish(key, text); }
+
+std::optional<std::string> DiskCache::read(const std::string& key) const {
     if (!is_usable()) return std::nullopt;
     const std::string name = file_name(key);
     const File file(
@@ -244,17 +270,17 @@ std::optional<Image> DiskCache::load(const std::string& key) const {
     if (!is_entry) return std::nullopt;
     std::string text(static_cast<std::size_t>(status.st_size), '\0');
     if (!read_all(file.get(), text)) return std::nullopt;
-    std::optional<Image> image = decode(text, key);
-    if (image)
+    std::optional<std::string> content = content_of(text, key);
+    if (content)
         futimens(file.get(), nullptr);  // marks it as used, for the sweep
     else
         log_format(LogLevel::info, "kernel cache entry {} is damaged or foreign, ignored", name);
-    return image;
+    return content;
 }
 
-void DiskCache::store(const std::string& key, const Image& image) {
+void DiskCache::publish(const std::string& key, std::string_view content) {
     if (!is_usable()) return;
-    const std::string entry = encode(key, image);
+    const std::string entry = entry_of(key, content);
     const auto size = static_cast<std::int64_t>(entry.size());
     if (size > max_entry_bytes || size > limit_bytes_) return;
     static std::atomic<unsigned> counter = 0;

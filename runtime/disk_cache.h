@@ -1,10 +1,12 @@
-// runtime/disk_cache.h – compiled kernels on disk, one file an entry, never trusted
+// runtime/disk_cache.h – compiled kernels and measurements on disk, one file an entry, never
+// trusted
 #pragma once
 
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "codegen/image.h"
 
@@ -25,12 +27,18 @@ class DiskCache {
     [[nodiscard]] std::optional<codegen::Image> load(const std::string& key) const;
     /// Publishes the entry whole or not at all. A directory that cannot be written is no error.
     void store(const std::string& key, const codegen::Image& image);
+    /// The same for a text.
+    [[nodiscard]] std::optional<std::string> load_text(const std::string& key) const;
+    void store_text(const std::string& key, std::string_view text);
     /// Deletes the entries not used for longest until the limit holds with a quarter to spare, and
     /// what interrupted writers left behind.
     void sweep() const;
     [[nodiscard]] bool is_usable() const noexcept { return directory_ >= 0; }
 
   private:
+    [[nodiscard]] std::optional<std::string> read(const std::string& key) const;
+    void publish(const std::string& key, std::string_view content);
+
     int directory_ = -1;  ///< descriptor, checked once: files are opened relative to it
     std::int64_t limit_bytes_ = 0;
     std::mutex mutex_;

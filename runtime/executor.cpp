@@ -20,6 +20,8 @@
 namespace ricci::runtime {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// The whole text that decides what the kernels are.
 std::string kernel_key(const BoundProgram& program, const codegen::Plan& plan,
                        const Target& target) {
@@ -43,11 +45,12 @@ const Target& target() {
     return host;
 }
 
-Executable::Executable(BoundProgram program, std::string_view name, const Target& target)
+Executable::Executable(BoundProgram program, std::string_view name, const Target& target,
+                       const codegen::Tunings& tunings)
     : program_(std::move(program)) {
     const TimerSection section("compile");
-    const auto begin = std::chrono::steady_clock::now();
-    plan_ = codegen::plan(program_, target);
+    const auto begin = Clock::now();
+    plan_ = codegen::plan(program_, target, {}, tunings);
     dump_stages(program_, plan_, name, target);
     const auto found = kernel_cache().find(kernel_key(program_, plan_, target), [&] {
         return codegen::cpu::compile(plan_.nests, target);
@@ -57,7 +60,7 @@ Executable::Executable(BoundProgram program, std::string_view name, const Target
     slots_ = assign_slots(program_, plan_);
     prepare_launches();
     prepare_checks();
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+    const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
     log_format(LogLevel::info, "compile cpu {} {} from {}, {:.2f} ms", name,
                plural(plan_.nests.size(), "kernel"),
                outcome_ == CacheOutcome::compiled ? "LLVM" : ricci::runtime::name(outcome_),
@@ -104,8 +107,17 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
     });
 }
 
+std::vector<double> Executable::step_seconds(std::span<const Array* const> arguments) const {
+    RICCI_ASSERT(launches_.size() == plan_.steps.size(), "a step has no tasks");
+    const UpdatedCopies apart = copy_updated(slots_, arguments);
+    std::vector<double> seconds(launches_.size());
+    (void)run_kernels(apart.arguments, arguments, seconds);
+    return seconds;
+}
+
 std::vector<Array> Executable::run_kernels(std::span<const Array* const> arguments,
-                                           std::span<const Array* const> originals) const {
+                                           std::span<const Array* const> originals,
+                                           std::span<double> seconds) const {
     // What lies on a GPU comes over before anything is written.
     for (const Array* argument : arguments) (void)argument->data();
     std::vector<Array> outputs;
@@ -143,7 +155,10 @@ std::vector<Array> Executable::run_kernels(std::span<const Array* const> argumen
         void** pointers = launch.buffer_count > few.size() ? many.data() : few.data();
         for (std::size_t i = 0; i < launch.buffer_count; ++i)
             pointers[i] = pointer_of(slots_.buffers[launch_buffers_[launch.first_buffer + i]]);
+        const auto begin = seconds.empty() ? Clock::time_point() : Clock::now();
         run_tasks(launch.function, launch.tasks, launch.grain, pointers);
+        if (!seconds.empty())
+            seconds[n] = std::chrono::duration<double>(Clock::now() - begin).count();
         for (; check != checks_.end() && check->after == n; ++check)
             if (*static_cast<const std::int64_t*>(pointer_of(slots_.buffers[check->buffer])) < 0)
                 raise_failed_check(

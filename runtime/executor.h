@@ -25,7 +25,9 @@ namespace ricci::runtime {
 class Executable {
   public:
     /// Plans, compiles (or finds in the kernel cache) and loads. `name` is for dumps and logs.
-    Executable(BoundProgram program, std::string_view name, const Target& target);
+    /// With `tunings`, kernels are those that were measured to be fastest.
+    Executable(BoundProgram program, std::string_view name, const Target& target,
+               const codegen::Tunings& tunings = {});
 
     /// Runs on arguments in the order of the bound program, which must have its types, shapes and
     /// strides; gives its outputs. Arguments that the program updates are changed in place. Memory
@@ -33,6 +35,9 @@ class Executable {
     /// the arguments as they were.
     /// Throws: `range` when an updated argument overlaps another one, `device` for lack of memory.
     [[nodiscard]] std::vector<Array> run(std::span<const Array* const> arguments) const;
+
+    /// Seconds of each step of the plan in one run, which leaves all arguments as they were.
+    [[nodiscard]] std::vector<double> step_seconds(std::span<const Array* const> arguments) const;
 
     [[nodiscard]] const BoundProgram& program() const noexcept { return program_; }
     [[nodiscard]] const codegen::Plan& plan() const noexcept { return plan_; }
@@ -57,9 +62,11 @@ class Executable {
 
     void prepare_launches();
     void prepare_checks();
-    /// `originals` are the arguments as they were given: what an error is about.
+    /// `originals` are the arguments as they were given: what an error is about. `seconds` gets
+    /// the time of each launch, if it is not empty.
     [[nodiscard]] std::vector<Array> run_kernels(std::span<const Array* const> arguments,
-                                                 std::span<const Array* const> originals) const;
+                                                 std::span<const Array* const> originals,
+                                                 std::span<double> seconds = {}) const;
 
     BoundProgram program_;
     codegen::Plan plan_;

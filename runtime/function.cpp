@@ -17,6 +17,7 @@
 #include "runtime/overlap.h"
 #include "runtime/reference.h"
 #include "runtime/timer.h"
+#include "runtime/tuner.h"
 
 namespace ricci {
 namespace {
@@ -164,6 +165,22 @@ std::shared_ptr<const Specialisation> Function::State::specialise(
     return entry;
 }
 
+runtime::Executable Function::State::compiled(BoundProgram bound, const Specialisation& entry,
+                                              std::span<const Array* const> arguments) const {
+    if (!is_tuning()) return {std::move(bound), name, runtime::target()};
+    std::vector<const Array*> given;
+    for (const std::size_t i : entry.inputs) given.push_back(arguments[i]);
+    std::vector<Array> parts;
+    if (entry.parts) {
+        parts = entry.parts->split(given);
+        given.clear();
+        for (const Array& part : parts) given.push_back(&part);
+    }
+    runtime::TuningStore& store = runtime::tuning_store();
+    runtime::tune(bound, runtime::target(), given, store);
+    return {std::move(bound), name, runtime::target(), store.tunings()};
+}
+
 Specialisation Function::State::make(std::span<const Array* const> arguments,
                                      const std::vector<std::string>& outputs) const {
     Specialisation entry;
@@ -196,7 +213,7 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
     }
     switch (device) {
         case Device::cpu:
-            entry.executable.emplace(std::move(bound), name, runtime::target());
+            entry.executable.emplace(compiled(std::move(bound), entry, arguments));
             break;
         case Device::cuda:
             entry.on_gpu = std::make_shared<const cuda::Executable>(std::move(bound), name);

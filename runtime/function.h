@@ -123,6 +123,14 @@ class Function {
     std::shared_ptr<State> state_;
 };
 
+/// Whether programs that are compiled for the CPU from now on are tuned: of kernels that give equal
+/// bits the one is taken that was measured to be fastest on this machine, and what is not known yet
+/// is measured first, on the arguments of the call.
+void set_tuning(bool is_wanted);
+/// What `set_tuning` or RICCI_TUNE says. Where it is false nothing is measured, and nothing that
+/// was measured before counts.
+[[nodiscard]] bool is_tuning();
+
 /// Text to Function. `name` is used in timers and dumps (default: the result's name).
 /// Throws: `syntax name range limit device`.
 [[nodiscard]] Function compile(std::string_view text, std::string name = {},

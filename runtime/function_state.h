@@ -137,6 +137,9 @@ struct Function::State {
                             const std::vector<std::string>& outputs) const;
     [[nodiscard]] Specialisation make(std::span<const Array* const> arguments,
                                       const std::vector<std::string>& outputs) const;
+    /// For the CPU, tuned on these arguments if that is wanted.
+    [[nodiscard]] runtime::Executable compiled(BoundProgram bound, const Specialisation& entry,
+                                               std::span<const Array* const> arguments) const;
 };
 
 namespace runtime {

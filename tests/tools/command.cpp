@@ -21,12 +21,13 @@ std::string read_file(const std::string& path) {
 
 /// The child: standard streams into files, then the command. Never returns.
 [[noreturn]] void become_command(const std::string& folder, const std::vector<std::string>& words,
-                                 const std::string& out, const std::string& err) {
+                                 const std::string& out, const std::string& err,
+                                 const std::string& cache) {
     const int out_file = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int err_file = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(out_file, STDOUT_FILENO);
     dup2(err_file, STDERR_FILENO);
-    setenv("RICCI_CACHE_DIR", "", 1);
+    setenv("RICCI_CACHE_DIR", cache.c_str(), 1);
     std::string program = RICCI_COMMAND;
     std::vector<char*> pointers = {program.data()};
     std::vector<std::string> copies = words;
@@ -38,12 +39,13 @@ std::string read_file(const std::string& path) {
 
 }  // namespace
 
-Outcome ricci_command(const std::string& folder, const std::vector<std::string>& words) {
+Outcome ricci_command(const std::string& folder, const std::vector<std::string>& words,
+                      const std::string& cache) {
     // Beside the folder, which the cases count the files of.
     const std::string out = folder + ".out";
     const std::string err = folder + ".err";
     const pid_t child = fork();
-    if (child == 0) become_command(folder, words, out, err);
+    if (child == 0) become_command(folder, words, out, err, cache);
     int status = 0;
     waitpid(child, &status, 0);
     Outcome outcome;

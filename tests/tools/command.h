@@ -13,8 +13,9 @@ struct Outcome {
     std::string err;
 };
 
-/// Runs `ricci` with these words in `folder`, without a kernel cache on disk.
+/// Runs `ricci` with these words in `folder`, with a kernel cache in `cache`; empty: none on disk.
 [[nodiscard]] Outcome ricci_command(const std::string& folder,
-                                    const std::vector<std::string>& words);
+                                    const std::vector<std::string>& words,
+                                    const std::string& cache = {});
 
 }  // namespace ricci::tests

@@ -324,6 +324,36 @@ TEST_CASE("explain shows every stage that is asked for") {
     CHECK(run({"explain", linear, "--stage", "loops"}).err.starts_with("name: the argument"));
 }
 
+TEST_CASE("what a run with --tune measured is told by explain, and changes no result") {
+    const TemporaryFolder folder;
+    const TemporaryFolder cache;
+    const std::vector<std::string> arguments = {"C[i,j] := A[i,k]*B[k,j]", "A=48x48", "B=48x48"};
+    const auto words = [&](const std::string& command, const std::vector<std::string>& options) {
+        std::vector<std::string> all = {command};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        all.insert(all.end(), options.begin(), options.end());
+        return all;
+    };
+    const auto run_here = [&](const std::vector<std::string>& all) {
+        return ricci_command(folder.path().string(), all, cache.path().string());
+    };
+    const std::vector<std::string> tuned = {"--stage", "schedule", "--tune"};
+    CHECK(run_here(words("explain", tuned)).out.find("  untuned ") != std::string::npos);
+    const Outcome usual = run_here(words("run", {}));
+    const Outcome outcome = run_here(words("run", {"--tune", "--threads", "1"}));
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err.empty());
+    CHECK(outcome.out == usual.out);
+    const std::string told = run_here(words("explain", tuned)).out;
+    CHECK(told.find("  tuned ") != std::string::npos);
+    CHECK(told.find("1 thread of ") != std::string::npos);
+    CHECK(run_here(words("explain", {"--stage", "schedule"})).out.find("tuned ") ==
+          std::string::npos);
+    const SetVariable variable("RICCI_TUNE", "1");
+    CHECK(run_here(words("explain", {"--stage", "schedule"})).out.find("  tuned ") !=
+          std::string::npos);
+}
+
 TEST_CASE("explain tells the least time of each kernel on this machine") {
     const std::vector<std::string> words = {"explain",  "y[i] := 2*x[i]", "x=1000:f32", "--stage",
                                             "schedule", "--device",       "cpu"};

@@ -52,6 +52,11 @@ void add_execution(CLI::App& app, CommonOptions& options) {
     app.add_option("--threads", options.threads, "threads of a kernel")->check(CLI::Range(1, 1024));
 }
 
+void add_tuning(CLI::App& app, CommonOptions& options) {
+    app.add_flag("--tune", options.is_tuned,
+                 "take the fastest of equal kernels, as RICCI_TUNE=1 does");
+}
+
 void add_ties(CLI::App& app, CommonOptions& options) {
     app.add_option("--ties", options.ties,
                    "whose gradient that of equal largest or smallest values is: of the first, of "
@@ -99,8 +104,9 @@ Function make_function(const CommonOptions& options) {
     return Function(read_program(options.program), {}, device);
 }
 
-void apply_threads(const CommonOptions& options) {
+void apply_execution(const CommonOptions& options) {
     if (options.threads > 0) set_num_threads(options.threads);
+    if (options.is_tuned) set_tuning(true);
 }
 
 Arguments make_arguments(const NamedSpecs& specs, const Program& program) {

@@ -25,11 +25,14 @@ struct CommonOptions {
     std::string dtype;  ///< empty: f32, and f64 or i64 for numbers that are updated
     int threads = 0;
     std::string ties = "first";
+    bool is_tuned = false;
 };
 
 /// Adds `PROGRAM [NAME=SPEC]... --dtype`, and `--device --threads` where something runs.
 void add_program(CLI::App& app, CommonOptions& options);
 void add_execution(CLI::App& app, CommonOptions& options);
+/// Adds `--tune`, where kernels are made for the CPU.
+void add_tuning(CLI::App& app, CommonOptions& options);
 /// Adds `--ties`, where gradients are made.
 void add_ties(CLI::App& app, CommonOptions& options);
 
@@ -52,8 +55,8 @@ using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
 [[nodiscard]] Function make_function(const CommonOptions& options);
 /// What `--ties` says.
 [[nodiscard]] Ties parse_ties(const CommonOptions& options);
-/// Applies `--threads`.
-void apply_threads(const CommonOptions& options);
+/// Applies `--threads` and `--tune`.
+void apply_execution(const CommonOptions& options);
 
 /// The arrays and what the program is bound to. Numbers that the program updates become arrays.
 [[nodiscard]] Arguments make_arguments(const NamedSpecs& specs, const Program& program);

@@ -214,7 +214,7 @@ Row measure_together(const Function& function, const std::vector<Gradient>& grad
 
 int run(const Options& options) {
     const NamedSpecs specs = parse_arguments(options.common);
-    apply_threads(options.common);
+    apply_execution(options.common);
     const Function function = make_function(options.common);
     const Arguments arguments = make_arguments(specs, function.program());
     const Program& program = function.program();
@@ -253,6 +253,7 @@ void add_bench(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand("bench", "Measure a program and its gradients");
     add_program(*command, options->common);
     add_execution(*command, options->common);
+    add_tuning(*command, options->common);
     command->add_flag("--grad", options->has_gradients, "also every gradient");
     command->footer(
         R"help(Operations are counted from the equations, bytes are arguments and outputs once

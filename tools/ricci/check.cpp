@@ -218,7 +218,7 @@ struct Options {
 
 int run(const Options& options) {
     const NamedSpecs specs = parse_arguments(options.common);
-    apply_threads(options.common);
+    apply_execution(options.common);
     // The reference is what compiled code is compared with.
     const Device device = default_device() == Device::cuda ? Device::cuda : Device::cpu;
     Function function(read_program(options.common.program), {}, device);

@@ -25,7 +25,7 @@ int run(const Options& options) {
     for (const OutputRequest& request : requests)
         if (!request.name.empty())
             throw UsageError{"-o takes one FILE.npy: the result has no name"};
-    apply_threads(options.common);
+    apply_execution(options.common);
     const auto dtype = parse_dtype(options.common);
     std::vector<Array> arrays;
     for (const std::string& operand : options.operands)

@@ -20,6 +20,7 @@
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/parallel.h"
+#include "runtime/tuner.h"
 
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
@@ -236,13 +237,19 @@ class Explanation {
         const Target target = is_gpu_ ? cuda::text_target() : codegen::cpu::host_target();
         const BoundProgram bound =
             in_real_numbers(ricci::bind(canonicalise(subject.program), signature));
-        const codegen::Plan plan = codegen::plan(bound, target);
+        const codegen::Plan plan = codegen::plan(bound, target, {}, tunings());
         std::string text;
         for (const Stage stage : stages_) {
             if (!is_compiled_stage(stage)) continue;
             text += heading(stage, subject.name) + planned_text(stage, bound, plan, target);
         }
         return text;
+    }
+
+    /// What was measured, where that would be taken.
+    [[nodiscard]] codegen::Tunings tunings() const {
+        if (is_gpu_ || !is_tuning()) return {};
+        return runtime::tuning_store().tunings();
     }
 
     std::vector<Stage> stages_;
@@ -256,6 +263,7 @@ class Explanation {
 };
 
 int run(const Options& options) {
+    apply_execution(options.common);
     const std::string text = Explanation(options, parse_stages(options.stages)).text();
     std::cout << text << std::flush;
     return 0;
@@ -269,6 +277,7 @@ void add_explain(CLI::App& app, Command& chosen) {
         app.add_subcommand("explain", "Show how a program is understood and compiled");
     add_program(*command, options->common);
     add_ties(*command, options->common);
+    add_tuning(*command, options->common);
     command->add_option("--wrt", options->wrt, "gradients to show (all), as in A,B");
     command->add_option(
         "--stage", options->stages,
@@ -278,6 +287,7 @@ void add_explain(CLI::App& app, Command& chosen) {
     command->footer(R"help(Stages from `bound` on need the arguments' shapes. Code for a GPU is made
 for the one at hand, else for an H200; RICCI_TARGET=sm_80 names another. Schedules for this CPU tell
 the least time of each kernel from its operations, its bytes and rates that are measured at once.
+With --tune kernels are those that runs with --tune found to be fastest; nothing is measured here.
 Examples:
   ricci explain "Y[n,o] := W[o,k]*X[n,k] + b[o]"
   ricci explain "D[i,j] := (w[k,i] - x[k,j])^2" w=784x64 x=784x64 --stage schedule,loops

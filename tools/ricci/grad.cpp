@@ -84,7 +84,7 @@ int run(const Options& options) {
     const NamedSpecs specs = parse_arguments(options.common);
     const std::vector<std::string> wrt = split_distinct_names("--wrt", options.wrt);
     if (wrt.empty()) throw UsageError{"--wrt names no argument"};
-    apply_threads(options.common);
+    apply_execution(options.common);
     const Function function = make_function(options.common);
     if (options.is_forward)
         return run_forward(function, wrt, specs, requests, parse_ties(options.common));
@@ -120,6 +120,7 @@ void add_grad(CLI::App& app, Command& chosen) {
         app.add_subcommand("grad", "Print gradients or tangents of a program, or evaluate them");
     add_program(*command, options->common);
     add_execution(*command, options->common);
+    add_tuning(*command, options->common);
     add_ties(*command, options->common);
     command->add_option("--wrt", options->wrt, "arguments, as in A,B")->required();
     command->add_flag("--forward", options->is_forward,

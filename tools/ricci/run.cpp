@@ -17,7 +17,7 @@ struct Options {
 int run(const Options& options) {
     const std::vector<OutputRequest> requests = parse_outputs(options.outputs);
     const NamedSpecs specs = parse_arguments(options.common);
-    apply_threads(options.common);
+    apply_execution(options.common);
     const Function function = make_function(options.common);
     const Program& program = function.program();
     const std::string& result = program.at(program.result()).name;
@@ -42,6 +42,7 @@ void add_run(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand("run", "Evaluate a program");
     add_program(*command, options->common);
     add_execution(*command, options->common);
+    add_tuning(*command, options->common);
     command
         ->add_option("-o,--output", options->outputs,
                      "FILE.npy for the result, NAME=FILE.npy for an output; may be repeated")
