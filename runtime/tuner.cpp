@@ -147,6 +147,8 @@ class Tuner {
                 .where =
                     format("{} of {}", plural(std::size_t(num_threads()), "thread"), cpu_model())};
             store_.keep(kernel, tuned);
+            for (const auto& [name, seconds] : race.seconds)
+                log_format(LogLevel::debug, "candidate {}: {:.1f} us", name, 1e6 * seconds);
             log_format(LogLevel::info, "tuned a kernel: {}, {:.1f} us; usual {:.1f} us",
                        tuned.candidate, 1e6 * tuned.seconds, 1e6 * tuned.usual_seconds);
         }
