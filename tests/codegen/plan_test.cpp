@@ -136,7 +136,7 @@ TEST_CASE("lanes run along the axis that fills them, if sums are long") {
 }
 
 TEST_CASE("columns are read where they stand if few tiles of rows share them") {
-    const Signature signature{{"W", array({64, 40})}, {"X", array({2, 40, 9, 20})}};
+    const Signature signature{{"W", array({64, 200})}, {"X", array({2, 200, 9, 20})}};
     const std::string text = "Y[n,o,h,w] := X[n,c,h,w]*W[o,c]";
     const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
     CHECK(plan.find("  direct columns ") != std::string::npos);
