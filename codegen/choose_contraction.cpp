@@ -9,6 +9,7 @@
 #include "codegen/deinterleave.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -248,9 +249,16 @@ class Chooser {
         return elements;
     }
 
+    /// An element is read and written; of what no cache holds the panel comes from memory again.
+    [[nodiscard]] double packing_cycles() const {
+        constexpr double copied = 0.3;
+        constexpr double from_memory = 1;
+        const double elements = packed_elements();
+        const double bytes = elements * double(size_bytes(kernel_.body->dtype));
+        return elements * (bytes > 8 * double(target_.l2_bytes) ? copied + from_memory : copied);
+    }
     /// Two operations a cycle, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {
-        constexpr double packed = 0.3;  // an element
         const TileShape& tile = choice_.tile;
         const auto area = double(tile.rows * tile.vectors);
         const double vectors = double(points(c().columns)) *
@@ -263,8 +271,7 @@ class Chooser {
         const double loads = std::max(1.0, loads_each) + 0.1 * loads_each;
         return double(points(c().batch)) * rows * vectors * depth_ * operations / 2 * latency *
                    loads +
-               packed * packed_elements() +
-               write_cycles(kernel_, c().lane) * double(points(kernel_.free));
+               packing_cycles() + write_cycles(kernel_, c().lane) * double(points(kernel_.free));
     }
 
     const Kernel& kernel_;
@@ -272,6 +279,16 @@ class Chooser {
     const Target& target_;
     ContractionChoice choice_;
 };
+
+/// Whether some operand has neighbours along the axis.
+bool is_some_contiguous(const Kernel& kernel, VarId axis) {
+    bool is_some = false;
+    for_each_node({kernel.body}, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        is_some |= load != nullptr && !load->at.computed && load->at.affine.coefficient(axis) == 1;
+    });
+    return is_some;
+}
 
 /// Whether the terms that are evaluated apart are the same ones: then the rest of the body is, too,
 /// but for the order of two factors or summands.
@@ -318,6 +335,8 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     };
     consider(kernel, lane);
     if (lane) return best;
+    for (const Axis& axis : kernel.free)
+        if (is_some_contiguous(kernel, axis.var)) consider(kernel, axis);
     for (Flattened& flattened : flattenings(kernel))
         if (consider(flattened.kernel, flattened.flat)) best->flattened = std::move(flattened);
     return best;

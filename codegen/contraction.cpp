@@ -323,10 +323,14 @@ class Finder {
 double write_cycles(const Kernel& kernel, const Axis& lane) {
     constexpr double contiguous = 0.1;
     constexpr double near = 0.3;  // whole vectors with masks
-    constexpr double scattered = 4;
+    constexpr double scattered = 2.5;
+    constexpr double colliding = 10;  // in one set of the caches
+    constexpr std::int64_t sets_bytes = 2048;
     const std::int64_t step = longest_step(kernel, lane);
     if (step == unknown_step) return std::numeric_limits<double>::infinity();
-    return step == 1 ? contiguous : step <= longest_short_step ? near : scattered;
+    if (step <= longest_short_step) return step == 1 ? contiguous : near;
+    const auto bytes = std::int64_t(size_bytes(kernel.nest.at(kernel.writes[0].buffer).dtype));
+    return step * bytes % sets_bytes == 0 ? colliding : scattered;
 }
 
 std::optional<Contraction> find_contraction(const Kernel& kernel, LaneRule rule,

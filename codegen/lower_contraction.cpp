@@ -412,9 +412,14 @@ class ContractionLowering {
                 const auto* load = std::get_if<Load>(&value->term);
                 if (load == nullptr || !is_far(*load)) return;
                 const VarId u = kernel_.nest.add(Var{"u"});
-                const AffineForm column = form(tile_.columns()) + form(u, tile_.lanes);
+                const bool is_next_point = columns_.tiles() == 1 && !c_.columns.empty();
+                const AffineForm column =
+                    form(is_next_point ? 0 : tile_.columns()) + form(u, tile_.lanes);
+                Substitution next = at(form(0), column);
+                if (is_next_point)
+                    next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
                 Body line;
-                line.push_back({Prefetch{load->buffer, at(form(0), column)(load->at.affine)}});
+                line.push_back({Prefetch{load->buffer, next(load->at.affine)}});
                 body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(line)));
             });
         }
