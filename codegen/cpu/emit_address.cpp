@@ -178,15 +178,19 @@ llvm::Value* NestEmitter::bound(const LoopBound& bound, bool is_lower) {
     return result;
 }
 
+/// What divides the place for every value of its variables; 0 divides nothing but 0.
+std::int64_t NestEmitter::divisor_of(const Place& place) const {
+    std::int64_t result = place.constant;
+    for (const auto& [var, coefficient] : place.terms)
+        result = std::gcd(result, coefficient * bindings_.at(std::size_t(var)).multiple);
+    return result;
+}
+
 /// The alignment in bytes that a place in a buffer has for every value of its variables.
 std::int64_t NestEmitter::alignment(BufferId id, const Place& place) const {
     const Buffer& buffer = nest_.at(id);
     const auto bytes = std::int64_t(size_bytes(buffer.dtype));
-    std::int64_t result = std::gcd(buffer.alignment, place.constant * bytes);
-    for (const auto& [var, coefficient] : place.terms) {
-        result = std::gcd(result, coefficient * bytes * bindings_.at(std::size_t(var)).multiple);
-    }
-    return std::max(result, std::int64_t{1});
+    return std::gcd(buffer.alignment, divisor_of(place) * bytes);
 }
 
 NestEmitter::Access NestEmitter::access(BufferId id, const Address& at) {

@@ -194,8 +194,7 @@ void NestEmitter::parallel_loop(const Loop& loop, llvm::Value* first, llvm::Valu
 void NestEmitter::serial_loop(const Loop& loop) {
     Binding binding{.kind = Binding::Kind::scalar, .multiple = loop.step};
     for (const auto& [form, divisor] : loop.lower) {
-        const Place place = resolve(form);
-        binding.multiple = std::gcd(binding.multiple, place.is_constant() ? place.constant : 1);
+        binding.multiple = std::gcd(binding.multiple, divisor == 1 ? divisor_of(resolve(form)) : 1);
     }
     counted_loop(loop, bound(loop.lower, true), bound(loop.upper, false), binding);
 }

@@ -129,6 +129,7 @@ class NestEmitter {
     llvm::Value* bound(const LoopBound& bound, bool is_lower);
     llvm::Value* lane_numbers(std::int64_t step);
     Access access(BufferId id, const Address& at);
+    [[nodiscard]] std::int64_t divisor_of(const Place& place) const;
     std::int64_t alignment(BufferId id, const Place& place) const;
     std::size_t open_scope();
     void close_scopes(std::size_t count) { scopes_.resize(count, Scope{nullptr}); }

@@ -139,6 +139,22 @@ TEST_CASE("streaming stores of aligned vectors go around the caches") {
     }
 }
 
+TEST_CASE("streaming stores go around the caches in each task's part of a loop") {
+    Builder b("zeros");
+    const BufferId y = b.argument("y", DType::f32, 1024, true);
+    const VarId start = b.var("start");
+    const VarId lane = b.var("lane");
+    Stmt store = make_store(y, {form(start) + form(lane)}, make_number(DType::f32, 0));
+    std::get<Store>(store.node).hint = StoreHint::streaming;
+    Body lanes;
+    lanes.push_back(make_loop(lane, Bind::vector, 16, {store}));
+    const Nest nest =
+        b.finish(2, {make_loop(start, Bind::serial, bound(form(b.task, 512)),
+                               with(bound(1024), form(b.task, 512) + form(512)), lanes, 16)});
+    CHECK(cpu::emit_assembly({&nest, 1}, cpu::named_target("avx512")).find("vmovntps") !=
+          std::string::npos);
+}
+
 TEST_CASE("stores that are never aligned have one kernel") {
     Builder b("zeros");
     const BufferId y = b.argument("y", DType::f32, 1025, true);
