@@ -9,6 +9,6 @@ namespace ricci::codegen {
 /// lanes over the chosen axis (full ones, then masked ones), the reduction inside. The loads
 /// `held` move with the lanes alone: they are done before the reduction and kept in registers.
 void lower_free_lanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
-                      const std::vector<Value>& held, Schedule& schedule);
+                      const std::vector<Value>& held, const Target& target, Schedule& schedule);
 
 }  // namespace ricci::codegen

@@ -419,7 +419,7 @@ class ContractionLowering {
                 if (is_next_point)
                     next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
                 Body line;
-                line.push_back({Prefetch{load->buffer, next(load->at.affine)}});
+                line.push_back({Prefetch{load->buffer, {next(load->at.affine)}}});
                 body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(line)));
             });
         }

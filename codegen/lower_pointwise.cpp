@@ -39,7 +39,7 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
 void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
     Schedule schedule{Strategy::pointwise, kernel.nest.name, work_of(kernel)};
     if (lanes.axis) stream_large_outputs(kernel, *lanes.axis, lanes.lanes, schedule);
-    lower_free_lanes(kernel, lanes, 1, {}, schedule);
+    lower_free_lanes(kernel, lanes, 1, {}, builder.target(), schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }
 

@@ -58,7 +58,7 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
     else
         most = std::min(most, with_held);
     const std::int64_t unroll = sums_side_by_side(kernel, lanes, most);
-    lower_free_lanes(kernel, lanes, unroll, held, schedule);
+    lower_free_lanes(kernel, lanes, unroll, held, builder.target(), schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }
 

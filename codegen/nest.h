@@ -95,6 +95,8 @@ struct Address {
 struct Constant {
     double real = 0;           ///< floating types
     std::int64_t integer = 0;  ///< integers and bool
+
+    bool operator==(const Constant&) const = default;
 };
 struct VarValue {
     AffineForm form;  ///< i64
@@ -207,7 +209,7 @@ struct Wait {
 /// second-level cache. The element may lie outside of the buffer; no value changes.
 struct Prefetch {
     BufferId buffer{};
-    AffineForm at;
+    Address at;
 };
 struct Stmt {
     std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait, Prefetch> node;

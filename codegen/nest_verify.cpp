@@ -156,7 +156,7 @@ class Verifier {
         require(!is_apart_, "all threads of a block arrive", what);
     }
     void check(const Prefetch& prefetch) {
-        check(prefetch.at);
+        check_place(prefetch.buffer, prefetch.at);
         require(!is_gpu_, "a prefetch is a CPU's");
         require(nest_.at(prefetch.buffer).space == Space::argument, "a prefetch is of an argument",
                 nest_.at(prefetch.buffer).name);

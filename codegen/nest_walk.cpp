@@ -57,6 +57,9 @@ void for_each_value(const Body& body, const std::function<void(const Value&)>& v
                 visit(store.value);
                 if (store.at.computed) visit(store.at.computed);
             },
+            [&](const Prefetch& prefetch) {
+                if (prefetch.at.computed) visit(prefetch.at.computed);
+            },
             [&](const Fold& fold) {
                 visit(fold.value);
                 if (fold.place) visit(fold.place);
@@ -76,6 +79,9 @@ void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
             [&](Store& store) {
                 store.value = to(store.value);
                 if (store.at.computed) store.at.computed = to(store.at.computed);
+            },
+            [&](Prefetch& prefetch) {
+                if (prefetch.at.computed) prefetch.at.computed = to(prefetch.at.computed);
             },
             [&](Fold& fold) {
                 fold.value = to(fold.value);

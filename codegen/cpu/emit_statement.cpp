@@ -183,7 +183,7 @@ void NestEmitter::prefetch(const Prefetch& prefetch) {
     constexpr unsigned second_level = 2;
     constexpr unsigned data = 1;
     ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
-                        {access(prefetch.buffer, {prefetch.at}).pointer, ir_.getInt32(read),
+                        {access(prefetch.buffer, prefetch.at).pointer, ir_.getInt32(read),
                          ir_.getInt32(second_level), ir_.getInt32(data)});
 }
 

@@ -13,8 +13,8 @@ namespace {
 const Target avx512{
     .cpu = "test", .features = "", .vector_bytes = 64, .vector_registers = 32, .has_fma = true};
 
-ArgumentSpec array(Shape shape) {
-    return {.dtype = DType::f32, .shape = std::move(shape), .strides = {}, .value = {}};
+ArgumentSpec array(Shape shape, DType dtype = DType::f32) {
+    return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
 }
 
 codegen::Plan plan(const std::string& text, const Signature& signature) {
@@ -74,6 +74,14 @@ TEST_CASE("the gradient of a convolution has no guard in the loops of its core")
     const codegen::Plan parts = plan(text, signature);
     REQUIRE(parts.nests.size() == 3);
     CHECK(str(parts.nests[1]).find("if ") == std::string::npos);
+}
+TEST_CASE("gathered rows are asked for before they are read") {
+    check("gathered_rows", "y[i,k] := A[J[i],k]",
+          {{"A", array({5000, 100})}, {"J", array({4096}, DType::i32)}});
+}
+TEST_CASE("rows that points find are asked for before they are updated") {
+    check("scattered_rows", "dA[t,k] := sum[i | J[i] == t](dy[i,k]) where t in 0:5000",
+          {{"dy", array({4096, 100})}, {"J", array({4096}, DType::i32)}});
 }
 TEST_CASE("the place of the largest element") {
     check("argmax", "M[i] := argmax[k](A[i,k])", {{"A", array({10, 100})}});

@@ -354,6 +354,48 @@ TEST_CASE("nothing is read at points that a key or a condition excludes") {
         }
 }
 
+TEST_CASE("rows whose places are data are asked for ahead, whatever their number and length") {
+    Target target = example_target(32);
+    target.l2_bytes = 64;
+    const auto key = [](std::int64_t n) { return array({n}, DType::i32); };
+    for (const std::int64_t rows : {1, 2, 17, 40})
+        for (const std::int64_t columns : {1, 8, 9, 40, 1100}) {
+            INFO(rows, " rows of ", columns);
+            const auto check_rows = [&](const std::string& text, const Signature& signature) {
+                CAPTURE(text);
+                CHECK(interpreted_difference(bound(text, signature), signature, target) == "");
+            };
+            check_rows("y[i,k] := A[J[i] % 30,k] + A[K[i] % 30,k]",
+                       {{"A", array({30, columns})}, {"J", key(rows)}, {"K", key(rows)}});
+            check_rows("y[i,k] := A[J[K[i] % 50] % 30,k]",
+                       {{"A", array({30, columns})}, {"J", key(50)}, {"K", key(rows)}});
+            check_rows(
+                "H[J[i] % 30,k] += 2*x[i,k]",
+                {{"H", array({30, columns})}, {"J", key(rows)}, {"x", array({rows, columns})}});
+            check_rows("H[t,k] := sum[i | t == J[i] && x[i,0] > 0](x[i,k]) where t in 0:30",
+                       {{"J", key(rows)}, {"x", array({rows, columns})}});
+            check_rows("H[t,k] := max[i | t == J[i]](x[i,k]) where t in 0:12",
+                       {{"J", key(rows)}, {"x", array({rows, columns})}});
+        }
+    const Signature large = {{"A", array({30, 40})}, {"J", key(40)}};
+    CHECK(str(codegen::plan(bound("y[i,k] := A[J[i],k]", large), target)).find("prefetch A") !=
+          std::string::npos);
+}
+
+TEST_CASE("updates that may meet go several a turn") {
+    for (const std::int64_t points : {1, 63, 64, 65, 71, 200}) {
+        const Signature signature = {
+            {"h", array({20})}, {"J", array({points}, DType::i32)}, {"x", array({points})}};
+        for (const std::string text : {"h[J[i] % 20] += x[i]", "h[J[i] % 20] max= x[i]",
+                                       "H[t] := sum[i | t == J[i]](x[i]) where t in 0:17"}) {
+            Signature needed = signature;
+            if (text[0] == 'H') needed.erase("h");
+            INFO(points, " points: ", text);
+            CHECK(interpreted_difference(bound(text, needed), needed, example_target(32)) == "");
+        }
+    }
+}
+
 TEST_CASE("points are looked for, take their turns, or are sorted by key, as takes least") {
     const auto steps = [](std::int64_t points, std::int64_t values, const Target& target) {
         const Signature signature = {{"J", array({points}, DType::i64)}, {"X", array({points, 8})}};

@@ -295,7 +295,10 @@ class Machine {
                                        ? quotient
                                        : quotient - floor_div(quotient, let.modulus) * let.modulus);
             },
-            [&](const Store& store) { this->store(store); }, [](const Prefetch&) {},
+            [&](const Store& store) { this->store(store); },
+            [&](const Prefetch& prefetch) {
+                if (prefetch.at.computed) evaluate(prefetch.at.computed);
+            },
             [](const auto&) { fail("threads part where all must arrive"); });
     }
 

@@ -1,0 +1,32 @@
+// codegen/gathered_rows.h – rows whose places are data: asked for before they are used
+//
+// Lanes run along k in `y[i,k] = A[J[i],k]` and in `A[J[i],k] += y[i,k]`. Which row comes next only
+// J tells: no hardware fetches ahead of it, and a core looks ahead a row or two. Measured on Zen 5,
+// rows of 1 KiB: a gather 5.4 ms, with prefetches 3.1 (copies of as many bytes 2.9); updates 6.5
+// and 4.7.
+#pragma once
+
+#include <vector>
+
+#include "base/target.h"
+#include "codegen/kernel.h"
+#include "codegen/tasks.h"
+
+namespace ricci::codegen {
+
+/// Elements in lanes, from a place on that the other axes tell.
+struct GatheredRow {
+    BufferId buffer{};
+    AffineForm affine;
+    Value computed;  ///< safe to evaluate at every point of the axes
+};
+
+[[nodiscard]] std::vector<GatheredRow> gathered_rows(const Kernel& kernel, const Axis& lanes);
+
+/// The prefetches of the rows that the axis `across` comes to a few points later, where the array
+/// is larger than the second-level cache. `along` is the part of each row that is used. To stand
+/// inside the loop of `across`.
+[[nodiscard]] Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows,
+                                 const Axis& across, const AxisRange& along, const Target& target);
+
+}  // namespace ricci::codegen
