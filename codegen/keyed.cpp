@@ -7,6 +7,7 @@
 
 #include "codegen/equation_maker.h"
 #include "codegen/group.h"
+#include "codegen/keyed_parts.h"
 #include "codegen/keyed_values.h"
 #include "codegen/latest_versions.h"
 #include "codegen/nest.h"
@@ -48,7 +49,8 @@ class KeyedUpdates {
     bool rewrite(const BoundEquation& equation) {
         if (has_no_points(equation)) return false;
         const bool is_sum = equation.op == Assign::define && equation.reduction;
-        if (!is_sum) return (target_.is_gpu() || way_) && rewrite_update(equation);
+        if (!is_sum)
+            return target_.is_gpu() || way_ ? rewrite_update(equation) : push_in_parts(equation);
         const Reduction& reduction = *equation.reduction;
         if (!reduction.condition || !update_of(reduction.reducer)) return false;
         std::vector<Keyed> keys;
@@ -101,6 +103,10 @@ class KeyedUpdates {
         if (has_atomic_updates(*update_of(reduction.reducer), reduction.accumulator))
             ways.push_back(KeyedWay::at_once);
         return cheapest(work, ways);
+    }
+
+    bool push_in_parts(const BoundEquation& update) {
+        return !target_.is_plain && update_in_parts(make_, update, target_);
     }
 
     /// Updates whose points may meet, and definitions of which the last stays.
@@ -233,7 +239,8 @@ class KeyedUpdates {
         BoundEquation update = updates(equation, keys, rest);
         update.target = updated;
         program_.equations.push_back(start);
-        program_.equations.push_back(std::move(update));
+        if (target_.is_gpu() || way_ || !push_in_parts(update))
+            program_.equations.push_back(std::move(update));
         if (!is_apart) {
             latest_.replace(equation.target, updated);
             return;

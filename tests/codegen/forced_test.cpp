@@ -8,7 +8,11 @@ using namespace ricci::tests;
 
 namespace {
 
-const Signature matrices = {{"A", array({5, 6})}, {"B", array({6, 3})}, {"x", array({12})}};
+const Signature matrices = {{"A", array({5, 6})},
+                            {"B", array({6, 3})},
+                            {"x", array({12})},
+                            {"h", array({4})},
+                            {"J", array({12}, DType::i32)}};
 
 /// The schedules of a program under a forced strategy, which computes the same.
 std::string schedules(const std::string& text, Forced forced) {
@@ -40,6 +44,12 @@ TEST_CASE("a small product runs as tests force it") {
     CHECK(has(schedules(product, Forced::free_lanes), "  vector j "));
     CHECK(has(schedules(product, Forced::scalar), "  scalar "));
     CHECK(has(schedules(product, Forced::two_levels), "C_partial: "));
+}
+TEST_CASE("updates of few elements are made in parts as tests force it") {
+    for (const std::string text : {"h[J[i] % 4] += x[i]", "h[J[i] % 4] max= x[i]"}) {
+        CHECK_FALSE(has(schedules(text, Forced::nothing), "h_parts"));
+        CHECK(has(schedules(text, Forced::two_levels), "h_parts"));
+    }
 }
 TEST_CASE("rows are a chain or not as tests force it") {
     CHECK(has(schedules(centred, Forced::chains), "  chain 2 "));

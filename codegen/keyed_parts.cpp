@@ -1,0 +1,130 @@
+// codegen/keyed_parts.cpp – updates that may meet, in parts that do not
+#include "codegen/keyed_parts.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codegen/keyed_values.h"
+#include "dsl/neutral.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Updates of fewer elements are not worth the copies: some 0.1 ms.
+constexpr std::int64_t least_updates = 1 << 17;
+/// Updates for each element of the copies: these are cleared and read once more.
+constexpr std::int64_t least_updates_of_element = 8;
+constexpr std::int64_t most_parts = 16;
+
+class Parts {
+  public:
+    Parts(EquationMaker& make, const BoundEquation& update, const Target& target)
+        : make_(make), update_(update), found_(meeting(update)), target_(target) {}
+
+    bool run() {
+        for (const Reducer each : {Reducer::sum, Reducer::prod, Reducer::max, Reducer::min})
+            if (update_of(each) == update_.op) reducer_ = each;
+        if (!reducer_ || update_.is_injective || update_.reduction || found_.points.empty())
+            return false;
+        // The first index is cut: a part's points follow each other.
+        const std::int64_t points = extent(found_.points[0]);
+        const std::int64_t parts = std::min(number_of_parts(), points);
+        if (parts < 2) return false;
+        length_ = points / parts;
+        add_partial(parts);
+        return true;
+    }
+
+  private:
+    std::int64_t extent(IndexId id) { return make_.program().at(id).extent(); }
+
+    std::int64_t number_of_parts() {
+        double updates = 1;
+        for (const IndexId id : update_.indices) updates *= double(extent(id));
+        double elements = 1;
+        for (const std::int64_t size : make_.program().at(update_.target).shape)
+            elements *= double(size);
+        if (target_.forced == Forced::two_levels) return 3;
+        if (updates < double(least_updates)) return 1;
+        const double parts = updates / (double(least_updates_of_element) * elements);
+        std::int64_t result = most_parts;
+        while (result > 1 && double(result) > parts) result /= 2;
+        return result;
+    }
+
+    void add_partial(std::int64_t parts) {
+        BoundProgram& program = make_.program();
+        const BoundTensor target = program.at(update_.target);
+        const DType type = is_half(target.dtype) ? DType::f32 : target.dtype;
+        Shape shape = {parts};
+        shape.insert(shape.end(), target.shape.begin(), target.shape.end());
+        const TensorId cleared = make_.array(target.name + "_parts", type, shape);
+        std::vector<IndexId> all = {make_.index("part", parts)};
+        for (const std::int64_t size : target.shape) all.push_back(make_.index("t", size));
+        make_.define(cleared, all, identity(make_.context(), *reducer_, type));
+
+        const IndexId part = make_.index("part", parts);
+        TensorId partial = add_updates(cleared, part, length_, 0, length_);
+        const std::int64_t done = parts * length_;
+        const std::int64_t rest = extent(found_.points[0]) - done;
+        if (rest > 0) partial = add_updates(partial, make_.index("part", 1), 0, done, rest);
+
+        BoundEquation total = update_;
+        total.is_injective = true;
+        total.indices.clear();
+        total.at.clear();
+        const IndexId over = make_.index("part", parts);
+        std::vector<Expr> place = {make_.value(over)};
+        for (const std::int64_t size : target.shape) {
+            total.indices.push_back(make_.index("t", size));
+            total.at.push_back(make_.value(total.indices.back()));
+            place.push_back(total.at.back());
+        }
+        total.value = make_.context().access(partial, place, type);
+        total.reduction = Reduction{
+            .reducer = *reducer_, .indices = {over}, .condition = Expr(), .accumulator = type};
+        program.equations.push_back(std::move(total));
+    }
+
+    /// The updates of `count` points of each part, which begin at `first + part * stride`.
+    TensorId add_updates(TensorId previous, IndexId part, std::int64_t stride, std::int64_t first,
+                         std::int64_t count) {
+        BoundProgram& program = make_.program();
+        BoundTensor next = program.at(previous);
+        next.previous = previous;
+        program.tensors.push_back(next);
+        const IndexId cut = found_.points[0];
+        const IndexId each = make_.index(program.at(cut).name, count);
+        Expr point = make_.add(make_.value(each), make_.integer(first + program.at(cut).lower));
+        if (stride > 0) point = make_.add(make_.times(make_.value(part), stride), point);
+        const EquationMaker::Numbers here = {{std::uint32_t(cut), point}};
+        BoundEquation updates = update_;
+        updates.target = TensorId{static_cast<std::uint32_t>(program.tensors.size() - 1)};
+        updates.indices = {part};
+        for (const IndexId id : update_.indices) updates.indices.push_back(id == cut ? each : id);
+        for (Expr& subscript : updates.at) subscript = make_.with(subscript, here);
+        updates.at.insert(updates.at.begin(), make_.value(part));
+        updates.value = make_.with(updates.value, here);
+        if (is_half(updates.value->dtype))
+            updates.value = make_.context().cast(updates.value, next.dtype);
+        program.equations.push_back(std::move(updates));
+        return program.equations.back().target;
+    }
+
+    EquationMaker& make_;
+    BoundEquation update_;  ///< a copy: the program's equations move
+    Meeting found_;
+    const Target& target_;
+    std::optional<Reducer> reducer_;
+    std::int64_t length_ = 0;
+};
+
+}  // namespace
+
+bool update_in_parts(EquationMaker& make, const BoundEquation& update, const Target& target) {
+    return Parts(make, update, target).run();
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,130 @@
+// tests/property/keyed_test.cpp – updates whose places are data: keys in any order, any threads
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "runtime/function.h"
+#include "runtime/parallel.h"
+#include "tests/support/error_text.h"
+
+namespace ricci::tests {
+namespace {
+
+/// Enough points for several parts (codegen/keyed_parts.h), and one that parts do not divide.
+constexpr std::int64_t points = (1 << 17) + 13;
+
+enum class Keys : std::uint8_t { random, sorted, equal, few };
+
+Array keys(Keys kind, std::int64_t count, std::int64_t below) {
+    Array J = Array::randint(DType::i32, {count}, 0, kind == Keys::few ? below / 2 : below, 7);
+    const auto values = J.span<std::int32_t>();
+    if (kind == Keys::sorted) std::ranges::sort(values);
+    if (kind == Keys::equal) std::ranges::fill(values, std::int32_t(below - 1));
+    return J;
+}
+
+/// The bits of a result on one thread, after those on two and three were compared with it.
+Array same_bits(const Function& f, const Array& h, const Array& J, const Array& x) {
+    const int before = num_threads();
+    std::vector<Array> results;
+    for (const int threads : {1, 2, 3}) {
+        set_num_threads(threads);
+        results.push_back(f(h.copy(), J, x));
+        CHECK(std::memcmp(results[0].data(), results.back().data(),
+                          std::size_t(results[0].size()) * size_bytes(results[0].dtype())) == 0);
+    }
+    set_num_threads(before);
+    return results[0];
+}
+
+}  // namespace
+
+TEST_CASE("many updates of few elements are right and have the same bits on any threads") {
+    const std::int64_t size = 100;
+    for (const Keys kind : {Keys::random, Keys::sorted, Keys::equal, Keys::few}) {
+        CAPTURE(int(kind));
+        const Array J = keys(kind, points, size);
+        const Array x = Array::randn(DType::f32, {points}, 3);
+        const Array h = Array::randn(DType::f32, {size}, 4);
+        std::vector<double> sum(h.span<float>().begin(), h.span<float>().end());
+        std::vector<double> size_of(size);
+        std::vector<float> largest(h.span<float>().begin(), h.span<float>().end());
+        for (std::size_t i = 0; i < std::size_t(points); ++i) {
+            const auto key = std::size_t(J.span<std::int32_t>()[i]);
+            const float value = x.span<float>()[i];
+            sum[key] += value;
+            size_of[key] += std::abs(value);
+            largest[key] = std::max(largest[key], value);
+        }
+        const Array sums = same_bits(compile("h[J[i]] += x[i]"), h, J, x);
+        const Array most = same_bits(compile("h[J[i]] max= x[i]"), h, J, x);
+        for (std::size_t t = 0; t < std::size_t(size); ++t) {
+            const double bound = 1e-4 * (1 + size_of[t]);
+            CHECK(std::abs(double(sums.span<float>()[t]) - sum[t]) <= bound);
+            CHECK(most.span<float>()[t] == largest[t]);
+        }
+    }
+}
+
+TEST_CASE("integers that are counted by key are exact, and products and rows too") {
+    const Array J = keys(Keys::random, points, 10);
+    const Array ones = Array::full(DType::i64, {points}, 1);
+    const Array count =
+        same_bits(compile("h[J[i]] += x[i]"), Array::zeros(DType::i64, {10}), J, ones);
+    std::vector<std::int64_t> expected(10);
+    for (const std::int32_t key : J.span<std::int32_t>()) ++expected[std::size_t(key)];
+    CHECK(std::ranges::equal(count.span<std::int64_t>(), expected));
+
+    const Array signs = Array::full(DType::f64, {points}, -1);
+    const Array product =
+        same_bits(compile("h[J[i]] *= x[i]"), Array::full(DType::f64, {10}, 1), J, signs);
+    for (std::size_t t = 0; t < 10; ++t)
+        CHECK(product.span<double>()[t] == (expected[t] % 2 == 0 ? 1.0 : -1.0));
+
+    // Rows of three, points of two indices.
+    const std::int64_t n = 1 << 14;
+    const Array K = Array::randint(DType::i32, {n}, 0, 10, 5);
+    const Array rows = Array::full(DType::f32, {n, 7, 3}, 1);
+    const Array H =
+        same_bits(compile("h[J[i],k] += x[i,m,k]"), Array::zeros(DType::f32, {10, 3}), K, rows);
+    std::vector<float> counted(30);
+    for (const std::int32_t key : K.span<std::int32_t>())
+        for (std::size_t k = 0; k < 3; ++k) counted[std::size_t(key) * 3 + k] += 7;
+    CHECK(std::ranges::equal(H.span<float>(), counted));
+}
+
+TEST_CASE("a key outside is an error however many the updates, and nothing is written") {
+    const Function f = compile("h[J[i]] += x[i]");
+    const Array x = Array::full(DType::f32, {points}, 1);
+    for (const std::int64_t place : {std::int64_t{0}, points / 2, points - 1})
+        for (const std::int32_t key : {-1, 100, std::numeric_limits<std::int32_t>::max()}) {
+            const Array J = keys(Keys::random, points, 100);
+            J.span<std::int32_t>()[std::size_t(place)] = key;
+            const Array h = Array::full(DType::f32, {100}, 5);
+            const std::string text = error_text([&] { (void)f(h, J, x); });
+            CHECK(text.find(format("J[{}] is {}", place, key)) != std::string::npos);
+            CHECK(std::ranges::all_of(h.span<float>(), [](float value) { return value == 5; }));
+        }
+}
+
+TEST_CASE("points whose key is no element count for nothing in a sum by key") {
+    const Array J = Array::randint(DType::i32, {points}, -3, 13, 9);
+    const Array x = Array::full(DType::f32, {points}, 1);
+    const Function f = compile("H[t] := sum[i | t == J[i]](x[i]) where t in 0:10");
+    const int before = num_threads();
+    std::vector<float> expected(10);
+    for (const std::int32_t key : J.span<std::int32_t>())
+        if (key >= 0 && key < 10) ++expected[std::size_t(key)];
+    for (const int threads : {1, 3}) {
+        set_num_threads(threads);
+        CHECK(std::ranges::equal(f(J, x).span<float>(), expected));
+    }
+    set_num_threads(before);
+}
+
+}  // namespace ricci::tests
