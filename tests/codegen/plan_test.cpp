@@ -188,6 +188,9 @@ TEST_CASE("transposing passes go by squares") {
     check("B[i,j,k] := A[k,j,i]", {{"A", array({20, 3, 33})}});
     for (const std::int64_t n : {4, 8, 12, 24, 31, 72, 81})
         check("B[k,j,i] := A[i,j,k]", {{"A", array({24, 2, n})}});
+    // Longer strips where rows of the result are near to each other.
+    for (const std::int64_t n : {64, 65, 100, 128, 143})
+        check("B[j,i] := A[i,j]", {{"A", array({9, n})}});
 }
 
 TEST_CASE("conditions become loop bounds, with a core in lanes and borders") {
