@@ -56,7 +56,7 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
         prefetch.push_back(make_let(kernel.next_let, place[0]));
         const Value start = make_let_value(kernel.next_let++, DType::i64);
         Body touch;
-        touch.push_back({Prefetch{row.buffer, {later(row.affine), start}}});
+        touch.push_back({Prefetch{row.buffer, {later(row.affine), start}, 1}});
         prefetch.push_back(make_loop(line, Bind::serial, along.lower, std::move(upper),
                                      std::move(touch), line_bytes / bytes));
         const Value exists = make_operation(

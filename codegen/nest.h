@@ -206,10 +206,11 @@ struct Wait {
     std::int64_t pending = 0;
 };
 /// CPU: asks for the memory around an element of an argument that is read soon, as far as the
-/// second-level cache. The element may lie outside of the buffer; no value changes.
+/// first- or the second-level cache. The element may lie outside of the buffer; no value changes.
 struct Prefetch {
     BufferId buffer{};
     Address at;
+    int level = 2;
 };
 struct Stmt {
     std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait, Prefetch> node;

@@ -129,7 +129,7 @@ class Printer {
                                                             : ""));
     }
     void print(const Prefetch& prefetch) {
-        line(format("prefetch {}", place(prefetch.buffer, prefetch.at)));
+        line(format("prefetch {} to L{}", place(prefetch.buffer, prefetch.at), prefetch.level));
     }
     void print(const Barrier&) { line("barrier"); }
     void print(const Fold& fold) {

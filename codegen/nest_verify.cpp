@@ -158,6 +158,8 @@ class Verifier {
     void check(const Prefetch& prefetch) {
         check_place(prefetch.buffer, prefetch.at);
         require(!is_gpu_, "a prefetch is a CPU's");
+        require(prefetch.level == 1 || prefetch.level == 2,
+                "a prefetch goes as far as the first- or second-level cache");
         require(nest_.at(prefetch.buffer).space == Space::argument, "a prefetch is of an argument",
                 nest_.at(prefetch.buffer).name);
     }

@@ -180,11 +180,11 @@ void NestEmitter::statement(const Stmt& statement) {
 void NestEmitter::prefetch(const Prefetch& prefetch) {
     RICCI_ASSERT(lanes_ == 0, "a prefetch stands in no vector loop");
     constexpr unsigned read = 0;
-    constexpr unsigned second_level = 2;
+    const auto locality = static_cast<std::uint32_t>(4 - prefetch.level);
     constexpr unsigned data = 1;
     ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
                         {access(prefetch.buffer, prefetch.at).pointer, ir_.getInt32(read),
-                         ir_.getInt32(second_level), ir_.getInt32(data)});
+                         ir_.getInt32(locality), ir_.getInt32(data)});
 }
 
 void NestEmitter::parallel_loop(const Loop& loop, llvm::Value* first, llvm::Value* last) {
