@@ -31,6 +31,7 @@ int main(int argc, char** argv) try {
     bench::add_streams(suite);
     bench::add_attention(suite);
     bench::add_mnist(suite);
+    bench::add_overhead(suite);
     return suite.finish() ? 0 : 1;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "bench_cpu: %s\n", error.what());

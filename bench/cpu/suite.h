@@ -26,9 +26,10 @@ struct Peer {
     std::function<double(int count)> seconds = nullptr;
 };
 
-/// What is asked: the best peer's time over ours, or the limit's time over ours.
+/// What is asked: at least so much of the best peer's time over ours or of the limit's time over
+/// ours, or at most so many seconds.
 struct Goal {
-    enum class Kind { ratio, fraction };
+    enum class Kind { ratio, fraction, seconds };
     Kind kind = Kind::ratio;
     double value = 1;
 };
@@ -94,6 +95,7 @@ void add_rows(Suite& suite);
 void add_streams(Suite& suite);
 void add_attention(Suite& suite);
 void add_mnist(Suite& suite);
+void add_overhead(Suite& suite);
 
 /// Lets go of the arrays that peers were made for.
 void forget_arrays();
