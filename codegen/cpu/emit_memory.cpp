@@ -16,6 +16,55 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
+/// What one shuffle of x86 moves elements in; it moves whole pieces by another.
+constexpr std::size_t piece_bytes = 16;
+
+using Rows = std::vector<llvm::Value*>;
+
+/// The columns of a square of as many rows as lanes. First pieces of `piece` elements are
+/// transposed each by itself, by interleaving rows half of a piece apart, then the square of
+/// pieces, by taking every other one of neighbours.
+Rows transposed(llvm::IRBuilderBase& ir, Rows rows, std::size_t piece) {
+    const std::size_t lanes = rows.size();
+    const std::size_t pieces = lanes / piece;
+    llvm::SmallVector<int> low;
+    llvm::SmallVector<int> high;
+    for (std::size_t first = 0; first < lanes; first += piece)
+        for (std::size_t i = first; i < first + piece / 2; ++i) {
+            low.append({int(i), int(i + lanes)});
+            high.append({int(i + piece / 2), int(i + piece / 2 + lanes)});
+        }
+    Rows next(lanes);
+    for (std::size_t done = 1; done < piece; done *= 2) {
+        for (std::size_t first = 0; first < lanes; first += piece)
+            for (std::size_t i = 0; i < piece / 2; ++i) {
+                llvm::Value* row = rows[first + i];
+                llvm::Value* other = rows[first + i + piece / 2];
+                next[first + 2 * i] = ir.CreateShuffleVector(row, other, low);
+                next[first + 2 * i + 1] = ir.CreateShuffleVector(row, other, high);
+            }
+        rows.swap(next);
+    }
+    llvm::SmallVector<int> even;
+    llvm::SmallVector<int> odd;
+    for (std::size_t first = 0; first < 2 * lanes; first += 2 * piece)
+        for (std::size_t i = first; i < first + piece; ++i) {
+            even.push_back(int(i));
+            odd.push_back(int(i + piece));
+        }
+    for (std::size_t done = 1; done < pieces; done *= 2) {
+        for (std::size_t group = 0; group < pieces / 2; ++group)
+            for (std::size_t i = 0; i < piece; ++i) {
+                llvm::Value* row = rows[2 * group * piece + i];
+                llvm::Value* other = rows[(2 * group + 1) * piece + i];
+                next[group * piece + i] = ir.CreateShuffleVector(row, other, even);
+                next[(group + pieces / 2) * piece + i] = ir.CreateShuffleVector(row, other, odd);
+            }
+        rows.swap(next);
+    }
+    return rows;
+}
+
 /// The largest power of two that divides the known alignment.
 template <class Access>
 llvm::Align align_of(const Access& access) {
@@ -77,8 +126,7 @@ bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access
            std::abs(access.lane) > 1 && at.affine.coefficient(*transposing_.var) == 1;
 }
 
-/// All columns of the square whose first row begins at the place: rows are loaded, then interleaved
-/// with those half the square away, log2(lanes) times.
+/// All columns of the square whose first row begins at the place.
 std::vector<llvm::Value*> NestEmitter::load_transposed(BufferId buffer, const Access& access) {
     llvm::Type* element = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
     auto* vector = llvm::FixedVectorType::get(element, lanes_);
@@ -93,23 +141,8 @@ std::vector<llvm::Value*> NestEmitter::load_transposed(BufferId buffer, const Ac
         }
         rows.push_back(ir_.CreateAlignedLoad(vector, row, align));
     }
-    const auto half = int(lanes_ / 2);
-    llvm::SmallVector<int> low;
-    llvm::SmallVector<int> high;
-    for (int i = 0; i < half; ++i) {
-        low.append({i, i + int(lanes_)});
-        high.append({i + half, i + half + int(lanes_)});
-    }
-    for (unsigned done = 1; done < lanes_; done *= 2) {
-        std::vector<llvm::Value*> next;
-        for (std::size_t i = 0; i < rows.size() / 2; ++i) {
-            llvm::Value* other = rows[i + rows.size() / 2];
-            next.push_back(ir_.CreateShuffleVector(rows[i], other, low));
-            next.push_back(ir_.CreateShuffleVector(rows[i], other, high));
-        }
-        rows = std::move(next);
-    }
-    return rows;
+    const std::size_t piece = piece_bytes / size_bytes(nest_.at(buffer).dtype);
+    return transposed(ir_, std::move(rows), std::min<std::size_t>(piece, lanes_));
 }
 
 Wide NestEmitter::load(BufferId buffer, const Access& access) {
