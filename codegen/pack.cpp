@@ -349,8 +349,11 @@ class Packer {
         Body lines;
         lines.push_back(make_loop(point, Bind::unroll, lanes.lanes,
                                   vectors_of_elements(across, here, element)));
-        Body squares;
-        squares.push_back(make_loop(square, Bind::serial, lanes.unroll, std::move(lines)));
+        const auto over_lines = [&](Body square_body) {
+            Body loop;
+            loop.push_back(make_loop(square, Bind::serial, lanes.unroll, std::move(square_body)));
+            return loop;
+        };
         const std::int64_t whole = last.extent / lanes.lanes * lanes.lanes;
         Body rest;
         if (whole < last.extent)
@@ -358,6 +361,9 @@ class Packer {
                                      vectors_of_elements(lanes, Substitution{}, form(0))));
         Body body;
         if (has_outer_squares()) {
+            // Along each line of squares: the rows of one are near those of the next.
+            Body squares = over_lines(over_points_but(last, std::move(lines)));
+            rest = over_points_but(last, std::move(rest));
             squares.insert(squares.begin(),
                            make_let_var(start, form(strip_.var, lanes.lanes), 1, 0));
             const auto test = [&](Op op) {
@@ -367,12 +373,14 @@ class Packer {
             };
             body = rest.empty() ? std::move(squares) : guarded(test(Op::lt), std::move(squares));
             if (!rest.empty()) append(body, guarded(test(Op::ge), std::move(rest)));
-        } else {
-            body.push_back(make_loop(start, Bind::serial, bound(0), bound(whole),
-                                     std::move(squares), lanes.lanes));
-            append(body, std::move(rest));
+            return body;
         }
-        return over_points_but(last, std::move(body));
+        Body along;
+        along.push_back(
+            make_loop(start, Bind::serial, bound(0), bound(whole), std::move(lines), lanes.lanes));
+        body = over_lines(over_points_but(last, std::move(along)));
+        append(body, over_points_but(last, std::move(rest)));
+        return body;
     }
 
     /// The body at every reduced point of the axes but one.
