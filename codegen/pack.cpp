@@ -307,13 +307,13 @@ class Packer {
         });
     }
 
-    /// Rows that are contiguous in the last reduced axis, or in an outer one, become lines: squares
+    /// Rows that are contiguous in a reduced axis, or in an outer one, become lines: squares
     /// of lanes by points of that axis are loaded by rows and stored by lines.
     void find_squares() {
         if (!kernel_.conditions.is_empty() || is_contiguous(term_, tiling_.axis.var) ||
             lanes_of_line() < lanes_)
             return;
-        std::vector<Axis> axes = {kernel_.reduced.back()};
+        std::vector<Axis> axes = {kernel_.reduced.rbegin(), kernel_.reduced.rend()};
         axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
         for (const Axis& axis : axes)
             if (axis.extent >= lanes_ && is_contiguous(term_, axis.var)) {

@@ -151,6 +151,20 @@ TEST_CASE("columns are read where they stand if few tiles of rows share them") {
     check(product, thin);
 }
 
+TEST_CASE("operands that any reduced axis has contiguous are packed by squares") {
+    for (const std::string operand : {"B[j,c,f,e]", "B[j,f,c,e]", "B[j,e,c,f]"}) {
+        CAPTURE(operand);
+        const Signature signature{{"A", array({70, 21, 17})},
+                                  {"B", array(operand == "B[j,c,f,e]"   ? Shape{48, 2, 17, 21}
+                                              : operand == "B[j,f,c,e]" ? Shape{48, 17, 2, 21}
+                                                                        : Shape{48, 21, 2, 17})}};
+        const std::string text = "C[i,c,j] := A[i,e,f]*" + operand;
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+        CHECK(plan.find("step of a point; transposed") != std::string::npos);
+        check(text, signature);
+    }
+}
+
 TEST_CASE("columns far apart are asked for a tile ahead") {
     const std::string text = "Y[n,o,y,x] := X[n,c,y,x]*W[o,c]";
     const auto is_asked_for = [&](Signature signature) {
