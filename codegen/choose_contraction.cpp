@@ -3,6 +3,7 @@
 #include "codegen/choose_contraction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/integer.h"
@@ -363,6 +364,21 @@ std::vector<ContractionChoice> equal_choices(const Kernel& kernel, const Contrac
             add(std::move(*found), std::nullopt);
     }
     return choices;
+}
+
+std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choice,
+                             const Target& target) {
+    constexpr double least_packed = 16;  // elements for each of the chunks' results
+    const Contraction& c = choice.contraction;
+    const auto depth = double(points(kernel.reduced));
+    const double bytes =
+        depth * double(choice.tile.columns()) * double(size_bytes(kernel.body->dtype));
+    const double chunks = std::ceil(2 * bytes / double(target.l2_bytes));
+    const double columns =
+        double(points(c.batch)) * double(points(c.columns)) * double(c.lane.extent);
+    const bool is_shared = points(c.rows) > 4 * choice.tile.rows;
+    const bool is_worth = chunks * double(points(kernel.free)) * least_packed <= columns * depth;
+    return is_shared && is_worth ? std::int64_t(chunks) : 1;
 }
 
 }  // namespace ricci::codegen

@@ -47,4 +47,9 @@ struct ContractionChoice {
                                                            const Target& target,
                                                            const std::optional<Axis>& lane);
 
+/// Chunks of the reduced points whose panel of columns stays in the second-level cache while all
+/// tiles of rows read it; 1: the panel is small enough, or the chunks' results would be many.
+[[nodiscard]] std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choice,
+                                           const Target& target);
+
 }  // namespace ricci::codegen

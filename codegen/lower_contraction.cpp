@@ -583,7 +583,8 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
     }
     if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles)) return false;
     if (splitting == Splitting::allowed &&
-        lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder))
+        lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder,
+                            chunks_in_cache(kernel, *choice, builder.target())))
         return true;
     if (!builder.tunings()) {
         ContractionLowering(kernel, std::move(*choice), builder, {}).run();

@@ -103,8 +103,9 @@ std::size_t longest(const std::vector<Axis>& axes) {
 
 std::int64_t chunk_length(std::int64_t extent, std::int64_t chunks) {
     std::int64_t length = (extent + chunks - 1) / chunks;
-    for (std::int64_t longer = length; longer <= 2 * length && longer < extent; ++longer)
-        if (extent % longer == 0 && longer % 16 == 0) return longer;
+    for (const std::int64_t multiple : {16, 1})
+        for (std::int64_t longer = length; longer <= 2 * length && longer < extent; ++longer)
+            if (extent % longer == 0 && longer % multiple == 0) return longer;
     return length > 64 ? (length + 63) / 64 * 64 : length;
 }
 
@@ -125,16 +126,16 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
 }
 
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
-                         PlanBuilder& builder) {
+                         PlanBuilder& builder, std::int64_t least_chunks) {
     if (kernel.is_arg_reduction() || !kernel.conditions.is_empty()) return false;
     if (kernel.has_meeting_writes() || points(kernel.free) == 0 || points(kernel.reduced) == 0)
         return false;
-    const std::optional<std::int64_t> wanted =
-        useful_chunks(units, cycles, builder.target().forced);
-    if (!wanted) return false;
+    const std::int64_t wanted =
+        std::max(useful_chunks(units, cycles, builder.target().forced).value_or(1), least_chunks);
+    if (wanted < 2) return false;
     const std::size_t cut = longest(kernel.reduced);
     const std::int64_t extent = kernel.reduced[cut].extent;
-    const std::int64_t length = chunk_length(extent, std::min(*wanted, extent));
+    const std::int64_t length = chunk_length(extent, std::min(wanted, extent));
     if (length >= extent) return false;
     SplitReduction levels = split_reduction(kernel, cut, length, builder);
     lower(std::move(levels.partial), builder, Splitting::done);

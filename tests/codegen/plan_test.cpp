@@ -165,6 +165,19 @@ TEST_CASE("operands that any reduced axis has contiguous are packed by squares")
     }
 }
 
+TEST_CASE("long sums go in chunks whose panels stay in the cache") {
+    const std::string text = "C[i,j] := A[k,i]*B[k,j]";
+    const auto is_cut = [&](std::int64_t points) {
+        const Signature signature{{"A", array({points, 60})}, {"B", array({points, 100})}};
+        check(text, signature);
+        const codegen::Plan plan = codegen::plan(bound(text, signature), example_target(64));
+        return str(plan).find("_C_partial(") != std::string::npos;
+    };
+    CHECK(!is_cut(1000));
+    CHECK(is_cut(20000));
+    CHECK(is_cut(20011));
+}
+
 TEST_CASE("columns far apart are asked for a tile ahead") {
     const std::string text = "Y[n,o,y,x] := X[n,c,y,x]*W[o,c]";
     const auto is_asked_for = [&](Signature signature) {
