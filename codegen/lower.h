@@ -62,8 +62,8 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting:
 
 /// Lowers a reduction of `cycles` in two levels, where it can do few `units` of work side by side:
 /// chunks of its longest axis into a temporary, then their total. Chunks depend on extents and
-/// costs alone. False, and nothing done, when one level keeps all threads busy, no `least_chunks` are
-/// asked for, or the kernel cannot be split.
+/// costs alone. False, and nothing done, when one level keeps all threads busy and no
+/// `least_chunks` are asked for, or the kernel cannot be split.
 [[nodiscard]] bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                                        PlanBuilder& builder, std::int64_t least_chunks = 1);
 
