@@ -325,12 +325,15 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     const double all = double(points(kernel.free)) * double(points(kernel.reduced));
     if (target.forced != Forced::tiles && all < least_points) return std::nullopt;
     std::optional<ContractionChoice> best;
-    const auto consider = [&](const Kernel& contracted, const std::optional<Axis>& along) {
+    const auto consider = [&](const Kernel& contracted, const std::optional<Axis>& along,
+                              double more_cycles = 0) {
         std::optional<Contraction> found = find_contraction(contracted, LaneRule::cheapest, along);
         if (!found) return false;
         std::optional<ContractionChoice> choice =
             Chooser(contracted, std::move(*found), target).run();
-        if (!choice || (best && choice->cycles >= best->cycles)) return false;
+        if (!choice) return false;
+        choice->cycles += more_cycles;
+        if (best && choice->cycles >= best->cycles) return false;
         best = std::move(choice);
         return true;
     };
@@ -338,8 +341,11 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     if (lane) return best;
     for (const Axis& axis : kernel.free)
         if (is_some_contiguous(kernel, axis.var)) consider(kernel, axis);
+    // Masked stores of lines that are in no cache take longer than whole ones.
+    const double masks = 0.5 * double(points(kernel.free));
     for (Flattened& flattened : flattenings(kernel))
-        if (consider(flattened.kernel, flattened.flat)) best->flattened = std::move(flattened);
+        if (consider(flattened.kernel, flattened.flat, masks))
+            best->flattened = std::move(flattened);
     return best;
 }
 

@@ -29,7 +29,11 @@ std::int64_t pitch_of(const Kernel& kernel, const Axis& outer, const Axis& inner
     for_each_node({kernel.body}, [&](const Value& value) {
         if (const auto* var = std::get_if<VarValue>(&value->term)) is_one &= !moves(var->form);
         const auto* load = std::get_if<Load>(&value->term);
-        if (load == nullptr || !moves(load->at.affine)) return;
+        if (load == nullptr) return;
+        // Places that are data are checked at the points of rows only.
+        if (const Value& place = load->at.computed)
+            is_one &= !depends_on(place, outer.var) && !depends_on(place, inner.var);
+        if (!moves(load->at.affine)) return;
         const std::int64_t step = load->at.affine.coefficient(inner.var);
         const std::int64_t row = load->at.affine.coefficient(outer.var);
         is_one &= step != 0 && row % step == 0 && pitch.value_or(row / step) == row / step;

@@ -2,7 +2,8 @@
 //
 // A convolution's columns `(y, x)` read its input at `pitch*y + x`: lanes along `pitch*y + x` fill
 // vectors whatever the extent of x. The points between two rows, `inner.extent` to `pitch`, are
-// computed from elements that stand there, and not written.
+// computed from elements that stand there, and not written: addresses are affine in both axes, so
+// that what lies between two points of an array lies in it.
 #pragma once
 
 #include <cstdint>
