@@ -203,7 +203,6 @@ class Chooser {
                                    [&](const Axis& axis) { return is_spread(load, axis); });
     }
     [[nodiscard]] bool is_spread(const Load& load, const Axis& axis) const {
-        constexpr std::int64_t sets_bytes = 2048;
         constexpr std::int64_t ways = 8;
         const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
         const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;

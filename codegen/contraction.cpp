@@ -325,7 +325,6 @@ double write_cycles(const Kernel& kernel, const Axis& lane) {
     constexpr double near = 0.3;  // whole vectors with masks
     constexpr double scattered = 2.5;
     constexpr double colliding = 10;  // in one set of the caches
-    constexpr std::int64_t sets_bytes = 2048;
     const std::int64_t step = longest_step(kernel, lane);
     if (step == unknown_step) return std::numeric_limits<double>::infinity();
     if (step <= longest_short_step) return step == 1 ? contiguous : near;

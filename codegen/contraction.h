@@ -38,6 +38,9 @@ struct Contraction {
     Value column_condition = nullptr;
 };
 
+/// Places a multiple of so many bytes apart meet in one or two sets of the first-level cache.
+inline constexpr std::int64_t sets_bytes = 2048;
+
 /// Which free axis runs in lanes.
 enum class LaneRule : std::uint8_t {
     nearest,   ///< the longest in which every write is contiguous, else that of the shortest steps

@@ -296,7 +296,7 @@ class ContractionLowering {
         const AffineForm first = form(column_tile_, columns_.step);
         return last_column_tile_ ? first - overlap() : first;
     }
-    /// How many columns of a tile are the tile's before it, too: the last one ends with the axis.
+    /// How many of its columns the tile before it has written.
     [[nodiscard]] AffineForm overlap() const {
         return form(*last_column_tile_, columns_.tiles() * columns_.step - columns_.axis.extent);
     }
