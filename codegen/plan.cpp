@@ -17,6 +17,7 @@
 #include "codegen/lower.h"
 #include "codegen/narrow_places.h"
 #include "codegen/nest_build.h"
+#include "codegen/outer_factors.h"
 #include "codegen/plan_builder.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
@@ -135,6 +136,8 @@ class Planner {
     /// Kernels that follow each other may become one: they are lowered together.
     void add(Kernel kernel) {
         (void)fold_indices(kernel);
+        // Libraries for GPUs take the factor; people read what they wrote.
+        if (!builder_.target().is_gpu() && !builder_.target().is_plain) take_out_factors(kernel);
         for (const Touch& touch : touches(kernel)) relies_on_data_ |= touch.is_computed;
         if (builder_.target().is_gpu()) gpu::use_atomic_sums(kernel, builder_.target());
         kernels_.push_back(std::move(kernel));
