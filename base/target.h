@@ -29,6 +29,7 @@ enum class Forced : std::uint8_t {
     scalar,         ///< no tiles, no lanes
     chains,         ///< passes over the same rows as one kernel
     no_chains,
+    slices,      ///< kernels that can run slice by slice do, in blocks of three rows
     two_levels,  ///< partial results, then their total
     rewritings,  ///< residue classes, sums written out, shared operands, orders of products, cores
 };

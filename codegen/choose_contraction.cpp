@@ -146,7 +146,8 @@ class Chooser {
         if (load == nullptr || load->at.computed) return 0;
         const std::int64_t step = load->at.affine.coefficient(c().lane.var);
         if (step == 1) return step;
-        const bool is_short = step > 1 && step <= longest_short_step;
+        // A copy would be of all slices.
+        const bool is_short = step > 1 && step <= longest_short_step && kernel_.slices.empty();
         return is_short && span_of_load(kernel_, *load) > 0 ? step : 0;
     }
 

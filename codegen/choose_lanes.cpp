@@ -66,6 +66,7 @@ class Chooser {
             case Forced::nothing:
             case Forced::tiles:
             case Forced::no_chains:
+            case Forced::slices:
             case Forced::two_levels:
             case Forced::rewritings:    return false;
         }

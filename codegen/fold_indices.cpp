@@ -245,7 +245,7 @@ class Folder {
 }  // namespace
 
 AxisRanges::AxisRanges(const Kernel& kernel) {
-    for (const std::vector<Axis>* axes : {&kernel.free, &kernel.reduced})
+    for (const std::vector<Axis>* axes : {&kernel.slices, &kernel.free, &kernel.reduced})
         for (const Axis& axis : *axes) extents_[std::uint32_t(axis.var)] = axis.extent;
 }
 

@@ -82,16 +82,6 @@ std::set<VarId> pinned(const Kernel& kernel) {
     return found;
 }
 
-void substitute(Kernel& kernel, Substitution& to) {
-    if (kernel.body) kernel.body = to(kernel.body);
-    if (kernel.arg_place) kernel.arg_place = to(kernel.arg_place);
-    for (Store& write : kernel.writes) {
-        write.at = to(write.at);
-        write.value = to(write.value);
-    }
-    if (kernel.conditions.rest) kernel.conditions.rest = to(kernel.conditions.rest);
-}
-
 /// Finds neighbours whose every address moves as over one longer axis.
 bool join_neighbours(Kernel& kernel, std::vector<Axis>& axes, const std::set<VarId>& fixed) {
     const std::vector<Touch> all = touches(kernel);
@@ -139,6 +129,19 @@ double op_cost(Op op, DType dtype) {
 
 }  // namespace
 
+void substitute(Kernel& kernel, Substitution& to) {
+    if (kernel.body) kernel.body = to(kernel.body);
+    kernel.arg_index = to(kernel.arg_index);
+    if (kernel.arg_place) kernel.arg_place = to(kernel.arg_place);
+    for (AffineForm& row : kernel.conditions.at_least_zero) row = to(row);
+    for (AffineForm& row : kernel.conditions.equal_zero) row = to(row);
+    if (kernel.conditions.rest) kernel.conditions.rest = to(kernel.conditions.rest);
+    for (Store& write : kernel.writes) {
+        write.at = to(write.at);
+        write.value = to(write.value);
+    }
+}
+
 std::vector<Touch> touches(const Kernel& kernel) {
     std::vector<Touch> found;
     if (kernel.body)
@@ -163,7 +166,7 @@ bool depends_on(const Value& root, VarId var) {
 
 std::pair<std::int64_t, std::int64_t> value_range(const Kernel& kernel, const AffineForm& form) {
     std::pair<std::int64_t, std::int64_t> range{form.constant, form.constant};
-    for (const std::vector<Axis>* axes : {&kernel.free, &kernel.reduced})
+    for (const std::vector<Axis>* axes : {&kernel.slices, &kernel.free, &kernel.reduced})
         for (const Axis& axis : *axes) {
             const std::int64_t reach = form.coefficient(axis.var) * (axis.extent - 1);
             (reach < 0 ? range.first : range.second) += reach;
@@ -286,7 +289,9 @@ ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order)
         kernel.conditions.at_least_zero.empty() && kernel.conditions.equal_zero.empty();
     if (is_box || points(kernel.free) == 0 || points(order) == 0)
         return tested_loops(kernel, order);
-    std::vector<Axis> axes = kernel.free;
+    std::vector<Axis> axes = kernel.slices;
+    axes.insert(axes.end(), kernel.free.begin(), kernel.free.end());
+    const std::size_t outer = axes.size();
     axes.insert(axes.end(), order.begin(), order.end());
     const Numbering numbering(axes);
     affine::System system{.variables = axes.size()};
@@ -299,11 +304,11 @@ ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order)
         system.at_least_zero(numbering.number(form));
     for (const AffineForm& form : kernel.conditions.equal_zero)
         system.equal_zero(numbering.number(form));
-    const std::optional<affine::Scan> scan = affine::scan(system, scan_order, kernel.free.size());
+    const std::optional<affine::Scan> scan = affine::scan(system, scan_order, outer);
     if (!scan) return tested_loops(kernel, order);
     ReducedLoops result{.loops = {}, .test = kernel.conditions.rest};
     for (const affine::ScanLoop& loop : scan->loops) {
-        if (loop.variable < kernel.free.size()) continue;
+        if (loop.variable < outer) continue;
         ReducedLoop reduced{axes[loop.variable], {}, {}};
         for (const affine::Quotient& lower : loop.lower)
             reduced.lower.push_back({numbering.name(lower.form), lower.divisor});

@@ -13,6 +13,7 @@
 #include "base/target.h"
 #include "codegen/group.h"
 #include "codegen/nest.h"
+#include "codegen/nest_build.h"
 #include "codegen/plan.h"
 
 namespace ricci::codegen {
@@ -37,8 +38,10 @@ struct Conditions {
 struct Kernel {
     Nest nest;                        ///< buffers and variables; no body yet
     std::vector<std::size_t> places;  ///< the plan buffer of each argument buffer of the nest
-    std::vector<Axis> free;           ///< outermost first
-    std::vector<Axis> reduced;        ///< outermost first
+    /// The whole kernel is for one point of these, outside of all else (codegen/slices.h).
+    std::vector<Axis> slices;
+    std::vector<Axis> free;     ///< outermost first
+    std::vector<Axis> reduced;  ///< outermost first
     std::optional<Reducer> reducer;
     Value body = nullptr;       ///< of the accumulator's type
     AffineForm arg_index;       ///< of argmax and argmin: the index whose value is the result
@@ -72,6 +75,9 @@ struct Kernel {
 /// Drops axes of extent 1 and joins neighbours that every address walks as one.
 void merge_axes(Kernel& kernel);
 
+/// Applies a substitution to all that a kernel computes, tests and writes.
+void substitute(Kernel& kernel, Substitution& to);
+
 /// Every place that one point of a kernel touches.
 struct Touch {
     BufferId buffer{};
@@ -86,7 +92,7 @@ struct Touch {
 /// Whether the variable occurs in the value.
 [[nodiscard]] bool depends_on(const Value& root, VarId var);
 
-/// The least and the greatest value of a form over all points of the axes.
+/// The least and the greatest value of a form over all points of the axes, in all slices.
 [[nodiscard]] std::pair<std::int64_t, std::int64_t> value_range(const Kernel& kernel,
                                                                 const AffineForm& form);
 

@@ -196,9 +196,10 @@ struct Elements {
 
 class Counter {
   public:
-    explicit Counter(const Kernel& kernel) : kernel_(kernel), axes_(kernel.free) {
+    explicit Counter(const Kernel& kernel) : kernel_(kernel), axes_(kernel.slices) {
+        axes_.insert(axes_.end(), kernel.free.begin(), kernel.free.end());
+        rows_ = count(axes_);
         axes_.insert(axes_.end(), kernel.reduced.begin(), kernel.reduced.end());
-        rows_ = count(kernel.free);
         all_ = points_left(axes_, kernel.conditions);
     }
 

@@ -5,6 +5,7 @@
 
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
+#include "codegen/slices.h"
 
 namespace ricci::codegen {
 
@@ -25,6 +26,23 @@ bool lower_chain(RowChain chain, PlanBuilder& builder) {
                                      : lower_row_chain(std::move(chain), builder);
 }
 
+/// Whether kernels were found that run slice by slice with kernel `k`, and are lowered now.
+bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& builder,
+                  const std::set<std::size_t>& read_later) {
+    if (builder.target().is_gpu() || builder.target().is_plain) return false;
+    std::optional<SlicedKernels> sliced = find_slices(kernels, k, builder, read_later);
+    if (!sliced) return false;
+    for (const std::size_t member : sliced->members) kernels[member] = {};
+    std::set<std::size_t> read = read_later;
+    for (const Kernel& kernel : kernels) read.insert(kernel.places.begin(), kernel.places.end());
+    for (std::vector<Kernel>& loop : sliced->loops) {
+        builder.begin_slices(points(loop[0].slices));
+        lower(std::move(loop), builder, read);
+        builder.end_slices();
+    }
+    return true;
+}
+
 }  // namespace
 
 void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
@@ -32,7 +50,8 @@ void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
     const Target& target = builder.target();
     const ChainRules rules = target.is_gpu() ? ChainRules{} : chain_rules(target);
     for (std::size_t k = 0; k < kernels.size(); ++k) {
-        if (kernels[k].writes.empty()) continue;  // part of a chain
+        if (kernels[k].writes.empty()) continue;  // lowered along with another one
+        if (lower_slices(kernels, k, builder, read_later)) continue;
         std::optional<RowChain> chain;
         if (!target.is_plain && target.forced != Forced::no_chains)
             chain = find_row_chain(kernels, k, builder.plan(), rules, read_later);

@@ -586,7 +586,7 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder,
                             chunks_in_cache(kernel, *choice, builder.target())))
         return true;
-    if (!builder.tunings()) {
+    if (!builder.tunings() || !kernel.slices.empty()) {
         ContractionLowering(kernel, std::move(*choice), builder, {}).run();
         return true;
     }

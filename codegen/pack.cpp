@@ -2,10 +2,12 @@
 #include "codegen/pack.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/integer.h"
 #include "codegen/kernel_work.h"
 #include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
@@ -57,6 +59,7 @@ class Packer {
         kernel_.nest = kernel.nest;
         kernel_.nest.name = name;
         kernel_.places = kernel.places;
+        kernel_.slices = kernel.slices;
         kernel_.free = kernel.free;
         kernel_.reduced = kernel.reduced;
         kernel_.conditions = kernel.conditions;
@@ -66,6 +69,10 @@ class Packer {
     }
 
     Panels run(const std::vector<Axis>& batch, Side side) {
+        if (serves_several_slices()) {
+            for (const Axis& axis : std::exchange(kernel_.slices, {}))
+                if (depends_on(term_, axis.var)) panels_.outer.push_back(axis);
+        }
         // Where conditions move the bounds of the reduced axes, they may do so along any batch
         // axis.
         for (const Axis& axis : batch)
@@ -77,9 +84,9 @@ class Packer {
         side_ = side;
         layout_ = choose_layout();
         layout_ == Layout::interleaved ? lay_out_interleaved() : lay_out_by_row();
-        panels_.place =
-            builder_.temporary(kernel_.nest.name, term_->dtype,
-                               points(panels_.outer) * panels_.tiles * panels_.elements);
+        panels_.place = builder_.temporary(kernel_.nest.name, term_->dtype,
+                                           points(panels_.outer) * panels_.tiles * panels_.elements,
+                                           !kernel_.slices.empty());
         buffer_ = kernel_.argument(builder_.plan(), panels_.place, true);
         schedule_.work = work_of(copying());
         if (layout_ == Layout::transposed_rows) {
@@ -93,6 +100,19 @@ class Packer {
     }
 
   private:
+    /// Whether slices share panels: these are packed once, before all slices.
+    [[nodiscard]] bool serves_several_slices() const {
+        bool is_of_slice = false;
+        for_each_node({term_}, [&](const Value& value) {
+            const auto* load = std::get_if<Load>(&value->term);
+            if (load == nullptr) return;
+            const std::size_t place = kernel_.places.at(std::size_t(load->buffer));
+            is_of_slice |= builder_.plan().buffers[place].is_of_slice;
+        });
+        return !is_of_slice && kernel_.conditions.is_empty() &&
+               std::ranges::any_of(kernel_.slices,
+                                   [&](const Axis& axis) { return !depends_on(term_, axis.var); });
+    }
     /// What is packed as a pass over memory.
     [[nodiscard]] Kernel copying() const {
         Kernel copying = kernel_;

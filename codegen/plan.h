@@ -26,6 +26,8 @@ struct PlanBuffer {
     std::string name;
     DType dtype = DType::f32;
     std::int64_t elements = 0;  ///< up to the last one addressed
+    /// A temporary that holds one slice at a time: every thread that runs slices has one.
+    bool is_of_slice = false;
 };
 
 /// One kernel launch: tasks [0, tasks) of `nest`, with plan buffers for its argument buffers.
@@ -34,6 +36,15 @@ struct Step {
     std::vector<std::size_t> buffers;
     std::int64_t tasks = 0;  ///< on a GPU: blocks
     std::int64_t grain = 1;  ///< tasks worth handing to a thread at once
+};
+
+/// The steps [first_step, last_step) are run in order for one slice after the other, and for
+/// several slices at once where buffers of slices are several. A step has equally many tasks in
+/// each slice: those of slice 0 come first.
+struct SliceLoop {
+    std::size_t first_step = 0;
+    std::size_t last_step = 0;
+    std::int64_t slices = 1;
 };
 
 /// After step `after` the i64 in `buffer` must not be negative: otherwise the check of that number
@@ -50,6 +61,7 @@ struct Plan {
     std::vector<Nest> nests;                 ///< finished: scheduled, passes run, verified
     std::vector<Schedule> schedules;         ///< one for each nest: how it came about
     std::vector<Step> steps;                 ///< in order
+    std::vector<SliceLoop> slice_loops;      ///< in order, apart from each other
     std::vector<PlanCheck> checks;           ///< in order
     std::vector<LibraryCall> library_calls;  ///< what stands for some of the steps, in order
     std::int64_t argument_alignment = 0;     ///< bytes of every argument; 0: of its elements

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/match.h"
 #include "base/text.h"
+#include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
@@ -35,6 +36,25 @@ std::int64_t task_count(const Nest& nest) {
     return root.upper.at(0).form.constant;
 }
 
+/// Tasks of all slices: those of slice 0, then those of slice 1, and so on.
+void repeat_for_slices(Kernel& kernel) {
+    auto& root = std::get<Loop>(kernel.nest.body.at(0).node);
+    const std::int64_t tasks = task_count(kernel.nest);
+    const VarId run = kernel.nest.add(Var{"slice_task"});
+    Body body;
+    body.push_back(make_let_var(root.var, form(run), 1, tasks));
+    std::int64_t divisor = tasks;
+    for (std::size_t i = kernel.slices.size(); i-- > 0;) {
+        const Axis& axis = kernel.slices[i];
+        body.push_back(make_let_var(axis.var, form(run), divisor, i == 0 ? 0 : axis.extent));
+        divisor *= axis.extent;
+    }
+    append(body, std::move(root.body));
+    root.var = run;
+    root.upper = bound(divisor);
+    root.body = std::move(body);
+}
+
 }  // namespace
 
 std::size_t PlanBuilder::add_buffer(PlanBuffer buffer) {
@@ -43,11 +63,23 @@ std::size_t PlanBuilder::add_buffer(PlanBuffer buffer) {
     return plan_.buffers.size() - 1;
 }
 
-std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t elements) {
+std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t elements,
+                                   bool is_of_slice) {
     return add_buffer({.kind = PlanBuffer::Kind::temporary,
                        .name = std::move(name),
                        .dtype = dtype,
-                       .elements = elements});
+                       .elements = elements,
+                       .is_of_slice = is_of_slice});
+}
+
+void PlanBuilder::begin_slices(std::int64_t slices) { slices_ = slices; }
+
+void PlanBuilder::end_slices() {
+    const std::size_t first = plan_.steps.size();
+    plan_.steps.insert(plan_.steps.end(), slice_steps_.begin(), slice_steps_.end());
+    slice_steps_.clear();
+    if (plan_.steps.size() > first)
+        plan_.slice_loops.push_back({first, plan_.steps.size(), slices_});
 }
 
 void PlanBuilder::begin_choice(Choice choice) {
@@ -69,17 +101,18 @@ void PlanBuilder::add_library_call(LibraryCall call, std::size_t first) {
 }
 
 void PlanBuilder::add_step(Kernel kernel, Schedule schedule) {
-    const std::int64_t tasks = task_count(kernel.nest);
-    if (tasks == 0) return;
+    if (task_count(kernel.nest) == 0) return;
     drop_unused_buffers(kernel);
+    if (!kernel.slices.empty()) repeat_for_slices(kernel);
     kernel.nest.name = format("k{}_{}", plan_.nests.size(), kernel.nest.name);
     schedule.kernel = kernel.nest.name;
     // A buffer read by one step only may be written and read by the same kernel elsewhere: names
     // are for people, places are what counts.
-    plan_.steps.push_back({.nest = plan_.nests.size(),
-                           .buffers = std::move(kernel.places),
-                           .tasks = tasks,
-                           .grain = 1});
+    (kernel.slices.empty() ? plan_.steps : slice_steps_)
+        .push_back({.nest = plan_.nests.size(),
+                    .buffers = std::move(kernel.places),
+                    .tasks = task_count(kernel.nest),
+                    .grain = 1});
     plan_.nests.push_back(run_passes(std::move(kernel.nest), target_, dump_));
     plan_.schedules.push_back(std::move(schedule));
 }

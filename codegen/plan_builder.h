@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/target.h"
 #include "codegen/kernel.h"
@@ -24,10 +25,16 @@ class PlanBuilder {
     [[nodiscard]] const Tunings& tunings() const noexcept { return tunings_; }
 
     std::size_t add_buffer(PlanBuffer buffer);
-    std::size_t temporary(std::string name, DType dtype, std::int64_t elements);
+    std::size_t temporary(std::string name, DType dtype, std::int64_t elements,
+                          bool is_of_slice = false);
     /// A kernel whose nest has its body: runs the passes on it and makes it the next step. A nest
     /// without tasks makes no step.
     void add_step(Kernel kernel, Schedule schedule);
+
+    /// Steps of kernels with slices from now until `end_slices` are run slice by slice, after those
+    /// of kernels without.
+    void begin_slices(std::int64_t slices);
+    void end_slices();
 
     /// The steps from now until `end_choice` are those of a kernel with several candidates.
     void begin_choice(Choice choice);
@@ -46,6 +53,8 @@ class PlanBuilder {
     const DumpHook& dump_;
     Tunings tunings_;
     Plan plan_;
+    std::int64_t slices_ = 0;        ///< of the loop being made
+    std::vector<Step> slice_steps_;  ///< of the loop being made
 };
 
 }  // namespace ricci::codegen

@@ -8,6 +8,7 @@
 
 #include "base/match.h"
 #include "codegen/equal_values.h"
+#include "codegen/kernel_places.h"
 
 namespace ricci::codegen {
 
@@ -90,26 +91,6 @@ struct Known {
     AffineForm at;
 };
 
-/// The buffers, by their places in the plan, that a kernel reads and writes.
-struct Places {
-    std::set<std::size_t> reads;
-    std::set<std::size_t> writes;
-};
-Places places_of(const Kernel& kernel) {
-    Places places;
-    for (const Touch& touch : touches(kernel))
-        (touch.is_store ? places.writes : places.reads)
-            .insert(kernel.places.at(std::size_t(touch.buffer)));
-    return places;
-}
-bool meet(const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
-    return std::ranges::any_of(a, [&](std::size_t place) { return b.contains(place); });
-}
-/// Whether the kernels may change places.
-bool are_independent(const Places& a, const Places& b) {
-    return !meet(a.writes, b.reads) && !meet(a.writes, b.writes) && !meet(a.reads, b.writes);
-}
-
 class Finder {
   public:
     Finder(const std::vector<Kernel>& kernels, std::size_t first, const Plan& plan,
@@ -149,27 +130,6 @@ class Finder {
                (!kernel.body || points(kernel.reduced) > 0);
     }
 
-    /// Two loads along the rows of which each belongs to rows that the other knows nothing of:
-    /// tiles of rows against columns do better.
-    static bool is_contraction(const Kernel& kernel) {
-        std::vector<Touch> loads = touches(kernel);
-        std::erase_if(loads, [](const Touch& touch) { return !touch.is_reduced; });
-        const auto moves = [](const Touch& touch, const std::vector<Axis>& axes) {
-            return std::ranges::any_of(
-                axes, [&](const Axis& axis) { return touch.address.coefficient(axis.var) != 0; });
-        };
-        std::erase_if(loads, [&](const Touch& touch) { return !moves(touch, kernel.reduced); });
-        const auto has_own_row = [&](const Touch& a, const Touch& b) {
-            return std::ranges::any_of(kernel.free, [&](const Axis& axis) {
-                return a.address.coefficient(axis.var) != 0 && b.address.coefficient(axis.var) == 0;
-            });
-        };
-        return std::ranges::any_of(loads, [&](const Touch& a) {
-            return std::ranges::any_of(
-                loads, [&](const Touch& b) { return has_own_row(a, b) && has_own_row(b, a); });
-        });
-    }
-
     bool begin(const Kernel& kernel) {
         if (!kernel.body || !is_plain(kernel) || kernel.reduced.empty()) return false;
         if (rules_.fits && !rules_.fits(kernel, kernel.free)) return false;
@@ -180,6 +140,7 @@ class Finder {
                 own.push_back({nest.add(kernel.nest.at(axis.var)), axis.extent});
             return own;
         };
+        chain_.kernel.slices = copy(kernel.slices);
         chain_.kernel.free = copy(kernel.free);
         chain_.kernel.reduced = copy(kernel.reduced);
         return add(kernel, kernel.free, kernel.reduced);
@@ -226,10 +187,12 @@ class Finder {
 
     /// Takes the kernel into the chain as its next stage, if it may be.
     bool add(const Kernel& kernel, const std::vector<Axis>& rows, const std::vector<Axis>& along) {
-        if (kernel.body && is_contraction(kernel)) return false;
+        if (kernel.body && is_rows_against_columns(kernel)) return false;
         if (!std::ranges::equal(along, chain_.kernel.reduced, {}, &Axis::extent, &Axis::extent))
             return false;
         Substitution to;
+        for (std::size_t i = 0; i < kernel.slices.size(); ++i)
+            to.replace(kernel.slices[i].var, form(chain_.kernel.slices[i].var));
         for (std::size_t i = 0; i < rows.size(); ++i)
             to.replace(rows[i].var, form(chain_.kernel.free[i].var));
         for (std::size_t i = 0; i < along.size(); ++i)

@@ -59,16 +59,7 @@ Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::in
     part.free[axis].extent = upper - lower;
     Substitution to;
     to.replace(var, form(var) + form(lower));
-    if (part.body) part.body = to(part.body);
-    for (AffineForm& row : part.conditions.at_least_zero) row = to(row);
-    for (AffineForm& row : part.conditions.equal_zero) row = to(row);
-    if (part.conditions.rest) part.conditions.rest = to(part.conditions.rest);
-    for (Store& write : part.writes) {
-        write.at = to(write.at);
-        write.value = to(write.value);
-    }
-    part.arg_index = to(part.arg_index);
-    if (part.arg_place) part.arg_place = to(part.arg_place);
+    substitute(part, to);
     return part;
 }
 

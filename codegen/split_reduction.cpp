@@ -116,11 +116,13 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
     const std::int64_t chunks = (axis.extent + length - 1) / length;
     const Axis chunk{named.nest.add(Var{named.nest.at(axis.var).name + "_chunk"}), chunks};
     const std::int64_t elements = chunks * points(kernel.free);
-    Parts parts{
-        .value = builder.temporary(kernel.nest.name + "_partial", kernel.body->dtype, elements),
-        .place = std::nullopt};
+    const bool is_sliced = !kernel.slices.empty();
+    Parts parts{.value = builder.temporary(kernel.nest.name + "_partial", kernel.body->dtype,
+                                           elements, is_sliced),
+                .place = std::nullopt};
     if (kernel.is_arg_reduction())
-        parts.place = builder.temporary(kernel.nest.name + "_place", DType::i64, elements);
+        parts.place =
+            builder.temporary(kernel.nest.name + "_place", DType::i64, elements, is_sliced);
     return {partial_kernel(named, cut, length, chunk, parts, builder),
             total_kernel(named, chunk, parts, builder)};
 }

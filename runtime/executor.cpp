@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -79,7 +80,7 @@ void Executable::prepare_launches() {
     }
 }
 
-/// Where the launches stop to look at verdicts.
+/// Where the launches stop to look at verdicts, and which are run slice by slice.
 void Executable::prepare_checks() {
     std::vector<std::size_t> launch_of;  // by step, the last launch up to it
     std::size_t launches = 0;
@@ -87,6 +88,9 @@ void Executable::prepare_checks() {
         if (step.tasks > 0) ++launches;
         launch_of.push_back(launches - 1);
     }
+    for (const codegen::SliceLoop& loop : plan_.slice_loops)
+        slice_loops_.push_back(
+            {launch_of[loop.first_step], launch_of[loop.last_step - 1] + 1, loop.slices});
     for (const codegen::PlanCheck& check : plan_.checks)
         checks_.push_back(
             {.number = check.check, .buffer = check.buffer, .after = launch_of.at(check.after)});
@@ -129,38 +133,80 @@ std::vector<Array> Executable::run_kernels(std::span<const Array* const> argumen
         else
             outputs.emplace_back(tensor.dtype, tensor.shape);
     }
+    std::optional<Workers> workers;
+    if (!slice_loops_.empty()) workers.emplace();
+    const std::int64_t scratch_bytes =
+        slots_.scratch_bytes + (workers ? workers->count() * slots_.slice_bytes : 0);
     std::shared_ptr<void> scratch;
-    if (slots_.scratch_bytes > 0)
-        scratch = host_pool().allocate(static_cast<std::size_t>(slots_.scratch_bytes));
+    if (scratch_bytes > 0) scratch = host_pool().allocate(static_cast<std::size_t>(scratch_bytes));
 
-    const auto pointer_of = [&](const Slot& slot) -> void* {
+    const auto pointer_of = [&](const Slot& slot, int worker) -> void* {
         const auto at = static_cast<std::size_t>(slot.at);
+        const auto in_scratch = [&](std::int64_t offset) {
+            return static_cast<char*>(scratch.get()) + offset;
+        };
         switch (slot.kind) {
             // Kernels do not write it.
             case Slot::Kind::argument: return const_cast<void*>(arguments[at]->data());
             case Slot::Kind::updated:  return writable_data(*arguments[at]);
             case Slot::Kind::output:   return outputs[at].data();
-            case Slot::Kind::scratch:  return static_cast<char*>(scratch.get()) + slot.at;
-            case Slot::Kind::lasting:  break;  // on a GPU
+            case Slot::Kind::scratch:  return in_scratch(slot.at);
+            case Slot::Kind::slice:
+                return in_scratch(slots_.scratch_bytes + worker * slots_.slice_bytes + slot.at);
+            case Slot::Kind::lasting: break;  // on a GPU
         }
         return nullptr;
     };
     // Most kernels have few buffers: no memory is asked for on the way.
-    std::array<void*, 32> few;  // NOLINT(*-member-init): written before it is read
-    std::vector<void*> many;
-    auto check = checks_.begin();
-    for (std::size_t n = 0; n < launches_.size(); ++n) {
-        const Launch& launch = launches_[n];
+    const auto with_pointers = [&](const Launch& launch, int worker, const auto& call) {
+        std::array<void*, 32> few;  // NOLINT(*-member-init): written before it is read
+        std::vector<void*> many;
         if (launch.buffer_count > few.size()) many.resize(launch.buffer_count);
         void** pointers = launch.buffer_count > few.size() ? many.data() : few.data();
         for (std::size_t i = 0; i < launch.buffer_count; ++i)
-            pointers[i] = pointer_of(slots_.buffers[launch_buffers_[launch.first_buffer + i]]);
+            pointers[i] =
+                pointer_of(slots_.buffers[launch_buffers_[launch.first_buffer + i]], worker);
+        call(pointers);
+    };
+    const auto timed = [&](std::size_t launch, const auto& call) {
         const auto begin = seconds.empty() ? Clock::time_point() : Clock::now();
-        run_tasks(launch.function, launch.tasks, launch.grain, pointers);
+        call();
         if (!seconds.empty())
-            seconds[n] = std::chrono::duration<double>(Clock::now() - begin).count();
+            seconds[launch] += std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    const auto run_slice = [&](const SliceLoop& loop, std::int64_t slice, int worker) {
+        for (std::size_t n = loop.first; n < loop.last; ++n) {
+            const std::int64_t tasks = launches_[n].tasks / loop.slices;
+            with_pointers(launches_[n], worker, [&](void* const* pointers) {
+                timed(n,
+                      [&] { launches_[n].function(slice * tasks, (slice + 1) * tasks, pointers); });
+            });
+        }
+    };
+    auto check = checks_.begin();
+    auto loop = slice_loops_.begin();
+    for (std::size_t n = 0; n < launches_.size(); ++n) {
+        if (loop != slice_loops_.end() && loop->first == n) {
+            // One after the other where each launch is timed.
+            if (seconds.empty())
+                workers->run(loop->slices, [&](std::int64_t slice, int worker) {
+                    run_slice(*loop, slice, worker);
+                });
+            else
+                for (std::int64_t slice = 0; slice < loop->slices; ++slice)
+                    run_slice(*loop, slice, 0);
+            n = loop->last - 1;
+            ++loop;
+        } else {
+            with_pointers(launches_[n], 0, [&](void* const* pointers) {
+                timed(n, [&] {
+                    run_tasks(launches_[n].function, launches_[n].tasks, launches_[n].grain,
+                              pointers);
+                });
+            });
+        }
         for (; check != checks_.end() && check->after == n; ++check)
-            if (*static_cast<const std::int64_t*>(pointer_of(slots_.buffers[check->buffer])) < 0)
+            if (*static_cast<const std::int64_t*>(pointer_of(slots_.buffers[check->buffer], 0)) < 0)
                 raise_failed_check(
                     program_, check->number, originals,
                     [](BoundProgram program, std::span<const Array* const> given) {

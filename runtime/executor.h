@@ -60,6 +60,13 @@ class Executable {
         std::size_t after;   ///< launch
     };
 
+    /// Launches that are run slice by slice: [first, last).
+    struct SliceLoop {
+        std::size_t first;
+        std::size_t last;
+        std::int64_t slices;
+    };
+
     void prepare_launches();
     void prepare_checks();
     /// `originals` are the arguments as they were given: what an error is about. `seconds` gets
@@ -74,6 +81,7 @@ class Executable {
     CacheOutcome outcome_ = CacheOutcome::compiled;
     Slots slots_;
     std::vector<Launch> launches_;
+    std::vector<SliceLoop> slice_loops_;       ///< in the order of launches
     std::vector<std::size_t> launch_buffers_;  ///< positions in the slots' buffers
     std::vector<Check> checks_;                ///< in the order of launches
     bool is_staged_ = false;                   ///< checks come after writes of arguments

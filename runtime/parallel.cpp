@@ -85,5 +85,26 @@ void run_tasks(TaskFunction function, std::int64_t tasks, std::int64_t grain,
     });
 }
 
+struct Workers::Arena {
+    std::shared_ptr<tbb::task_arena> arena;
+};
+
+Workers::Workers()
+    : arena_(std::make_unique<Arena>(Arena{threads().arena()})),
+      count_(arena_->arena->max_concurrency()) {}
+Workers::~Workers() = default;
+
+void Workers::run(std::int64_t pieces, const std::function<void(std::int64_t, int)>& piece) const {
+    if (pieces <= 1 || count_ == 1) {
+        for (std::int64_t number = 0; number < pieces; ++number) piece(number, 0);
+        return;
+    }
+    arena_->arena->execute([&] {
+        tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t number) {
+            piece(number, tbb::this_task_arena::current_thread_index());
+        });
+    });
+}
+
 }  // namespace runtime
 }  // namespace ricci

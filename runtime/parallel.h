@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 namespace ricci {
 
@@ -21,6 +23,27 @@ using TaskFunction = void (*)(std::int64_t first_task, std::int64_t last_task,
 /// Runs the tasks [0, tasks) in pieces of about `grain` or more, each task once, and returns when
 /// all are done. With one piece or one thread it is a plain call.
 void run_tasks(TaskFunction function, std::int64_t tasks, std::int64_t grain, void* const* buffers);
+
+/// The threads that a kernel may use now: their number stays, whatever `set_num_threads` says
+/// meanwhile.
+class Workers {
+  public:
+    Workers();
+    ~Workers();
+    Workers(const Workers&) = delete;
+    Workers& operator=(const Workers&) = delete;
+
+    [[nodiscard]] int count() const noexcept { return count_; }
+    /// Calls `piece(number, worker)` for each number of [0, pieces) and returns when all are done.
+    /// No two calls at once have the same worker, of [0, count()).
+    void run(std::int64_t pieces,
+             const std::function<void(std::int64_t piece, int worker)>& piece) const;
+
+  private:
+    struct Arena;
+    std::unique_ptr<Arena> arena_;
+    int count_ = 1;
+};
 
 }  // namespace runtime
 }  // namespace ricci

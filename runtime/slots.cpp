@@ -53,15 +53,19 @@ ScratchLayout lay_out_scratch(const codegen::Plan& plan, std::int64_t alignment_
     for (std::size_t s = 0; s < plan.steps.size(); ++s)
         for (const std::size_t b : plan.steps[s].buffers) use(b, s);
     for (const codegen::PlanCheck& check : plan.checks) use(check.buffer, check.after);
-    for (const codegen::LibraryCall& call : plan.library_calls) {
-        const std::size_t end = call.first_step + call.step_count;
-        for (std::size_t s = call.first_step; s < end; ++s) {
+    const auto use_throughout = [&](std::size_t first, std::size_t end) {
+        for (std::size_t s = first; s < end; ++s) {
             for (const std::size_t b : plan.steps[s].buffers) {
-                use(b, call.first_step);
+                if (plan.buffers[b].is_of_slice) continue;  // begins anew in each slice
+                use(b, first);
                 use(b, end - 1);
             }
         }
-    }
+    };
+    for (const codegen::LibraryCall& call : plan.library_calls)
+        use_throughout(call.first_step, call.first_step + call.step_count);
+    for (const codegen::SliceLoop& loop : plan.slice_loops)
+        use_throughout(loop.first_step, loop.last_step);
     ScratchLayout layout{.offsets = std::vector<std::int64_t>(plan.buffers.size(), -1)};
     std::vector<std::size_t> placed;  // in order of their offsets
     const auto bytes_of = [&](std::size_t b) {
@@ -98,8 +102,17 @@ Slots assign_slots(const BoundProgram& program, const codegen::Plan& plan,
     };
     for (const TensorId output : program.outputs)
         slots.output_arguments.push_back(argument_of(storage_root(program, output)));
-    const ScratchLayout layout = lay_out_scratch(plan, alignment_bytes, lasting);
+    std::vector<bool> in_slices;
+    std::vector<bool> no_scratch;
+    for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+        in_slices.push_back(plan.buffers[b].is_of_slice);
+        no_scratch.push_back(in_slices[b] || is_in(lasting, b));
+    }
+    const ScratchLayout layout = lay_out_scratch(plan, alignment_bytes, no_scratch);
     slots.scratch_bytes = layout.size_bytes;
+    in_slices.flip();
+    const ScratchLayout slice = lay_out_scratch(plan, alignment_bytes, in_slices);
+    slots.slice_bytes = slice.size_bytes;
     for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
         const codegen::PlanBuffer& buffer = plan.buffers[b];
         if (is_in(lasting, b)) {
@@ -108,7 +121,9 @@ Slots assign_slots(const BoundProgram& program, const codegen::Plan& plan,
             continue;
         }
         if (buffer.kind == codegen::PlanBuffer::Kind::temporary) {
-            slots.buffers.push_back({Slot::Kind::scratch, layout.offsets[b]});
+            slots.buffers.push_back(buffer.is_of_slice
+                                        ? Slot{Slot::Kind::slice, slice.offsets[b]}
+                                        : Slot{Slot::Kind::scratch, layout.offsets[b]});
             continue;
         }
         const TensorId root = storage_root(program, buffer.tensor);

@@ -16,16 +16,23 @@ struct ScratchLayout {
     std::vector<std::int64_t> offsets;  ///< bytes, one for each buffer; -1 for tensors
     std::int64_t size_bytes = 0;
 };
-/// Temporaries that are never alive at the same step, or within the steps that one library call
-/// stands for, may share memory. Offsets are multiples of `alignment_bytes`. What is `apart`, by
-/// buffer, has no place there.
+/// Temporaries that are never alive at the same step, within the steps that one library call
+/// stands for, or within a loop over slices, may share memory. Offsets are multiples of
+/// `alignment_bytes`. What is `apart`, by buffer, has no place there.
 [[nodiscard]] ScratchLayout lay_out_scratch(const codegen::Plan& plan,
                                             std::int64_t alignment_bytes = 64,
                                             const std::vector<bool>& apart = {});
 
 /// The memory of one buffer.
 struct Slot {
-    enum class Kind : std::uint8_t { argument, updated, output, scratch, lasting };
+    enum class Kind : std::uint8_t {
+        argument,
+        updated,
+        output,
+        scratch,
+        slice,  ///< scratch of each thread that runs slices
+        lasting,
+    };
     Kind kind;
     std::int64_t at;  ///< number of the argument or output, or offset in bytes
 };
@@ -36,6 +43,7 @@ struct Slots {
     std::vector<int> output_arguments;  ///< for each output: the argument it updates, or -1
     std::vector<std::size_t> updated;   ///< positions of the arguments that are updated
     std::int64_t scratch_bytes = 0;
+    std::int64_t slice_bytes = 0;  ///< of one thread
     std::int64_t lasting_bytes = 0;
 };
 /// `lasting`, by buffer: temporaries with memory of their own.

@@ -62,12 +62,20 @@ std::string order(const SourceProgram& program, const Plan& plan, std::size_t fi
             copies += format("; {} is a copy, which takes its place in the end\n", parameter.name);
     text += ";\n" + copies;
     auto check = plan.checks.begin();
+    auto loop = plan.slice_loops.begin();
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
         const Step& step = plan.steps[s];
+        if (loop != plan.slice_loops.end() && loop->last_step == s) ++loop;
+        const bool is_sliced = loop != plan.slice_loops.end() && loop->first_step <= s;
+        if (is_sliced && loop->first_step == s)
+            text += format("; for each s of 0:{}, side by side with temporaries of their own:\n",
+                           loop->slices);
+        const std::string tasks = is_sliced ? format("{0}*s, {0}*s+{0}", step.tasks / loop->slices)
+                                            : format("0, {}", step.tasks);
         std::vector<std::string> buffers;
         for (const std::size_t b : step.buffers) buffers.push_back(entry.buffers[b].name);
-        text += format("; {}(0, {}, {{{}}})\n",
-                       cpu::entry_symbol(plan.nests[step.nest], first + step.nest), step.tasks,
+        text += format("; {}{}({}, {{{}}})\n", is_sliced ? "  " : "",
+                       cpu::entry_symbol(plan.nests[step.nest], first + step.nest), tasks,
                        join(buffers, ", "));
         for (; check != plan.checks.end() && check->after == s; ++check)
             text += format("; if {} < 0: {}\n", entry.buffers[check->buffer].name,

@@ -190,6 +190,7 @@ class Executable::Run {
             case Slot::Kind::scratch:  return scratch + static_cast<DevicePointer>(slot.at);
             case Slot::Kind::lasting:
                 return lasting_.block->pointer() + static_cast<DevicePointer>(slot.at);
+            case Slot::Kind::slice: break;  // on a CPU
         }
         return 0;
     }

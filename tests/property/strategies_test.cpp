@@ -33,7 +33,8 @@ constexpr std::array cases = {
     Case{Forced::tiles, "tiles"},           Case{Forced::reduced_lanes, "reduced_lanes"},
     Case{Forced::free_lanes, "free_lanes"}, Case{Forced::scalar, "scalar"},
     Case{Forced::chains, "chains"},         Case{Forced::no_chains, "no_chains"},
-    Case{Forced::two_levels, "two_levels"}, Case{Forced::rewritings, "rewritings"},
+    Case{Forced::slices, "slices"},         Case{Forced::two_levels, "two_levels"},
+    Case{Forced::rewritings, "rewritings"},
 };
 
 /// A machine of the seed's width, whose second-level cache holds few panels.
@@ -135,7 +136,7 @@ class Subject {
 };
 
 constexpr std::initializer_list<Forced> in_most_programs = {
-    Forced::reduced_lanes, Forced::free_lanes, Forced::scalar, Forced::two_levels};
+    Forced::reduced_lanes, Forced::free_lanes, Forced::scalar, Forced::two_levels, Forced::slices};
 
 void check_programs(const RandomForms& forms,
                     std::initializer_list<Forced> expected = in_most_programs) {
@@ -180,7 +181,7 @@ TEST_CASE("products compute the same by every strategy") {
 }
 
 TEST_CASE("passes over rows compute the same by every strategy") {
-    check_programs({.rows = true}, {Forced::chains, Forced::no_chains});
+    check_programs({.rows = true}, {Forced::chains, Forced::no_chains, Forced::slices});
 }
 
 TEST_CASE("programs of every form compute the same by every strategy") {

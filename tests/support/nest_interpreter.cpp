@@ -76,10 +76,29 @@ std::vector<Array> interpret(const BoundProgram& program, const Plan& plan,
     for (std::size_t a = 0; a < arguments.size(); ++a)
         if (const auto found = places.find(program.arguments[a]); found != places.end())
             load(as_bound(arguments[a], program.at(program.arguments[a])), memory[found->second]);
-    for (const Step& step : plan.steps) {
+    const auto run = [&](const Step& step, std::int64_t first, std::int64_t last) {
         std::vector<Memory*> buffers;
         for (const std::size_t place : step.buffers) buffers.push_back(&memory[place]);
-        execute(plan.nests.at(step.nest), buffers, order);
+        execute(plan.nests.at(step.nest), buffers, order, std::pair(first, last));
+    };
+    auto loop = plan.slice_loops.begin();
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+        if (loop == plan.slice_loops.end() || loop->first_step != s) {
+            run(plan.steps[s], 0, plan.steps[s].tasks);
+            continue;
+        }
+        for (std::int64_t n = 0; n < loop->slices; ++n) {
+            const std::int64_t slice = order == 0 ? n : loop->slices - 1 - n;
+            for (std::size_t b = 0; b < plan.buffers.size(); ++b)
+                if (plan.buffers[b].is_of_slice)  // nothing is left of the slice before
+                    memory[b] = Memory(memory[b].size());
+            for (std::size_t each = loop->first_step; each < loop->last_step; ++each) {
+                const std::int64_t tasks = plan.steps[each].tasks / loop->slices;
+                run(plan.steps[each], slice * tasks, (slice + 1) * tasks);
+            }
+        }
+        s = loop->last_step - 1;
+        ++loop;
     }
     std::vector<Array> outputs;
     for (const TensorId output : program.outputs) {

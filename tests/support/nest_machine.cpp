@@ -108,13 +108,14 @@ class Machine {
         find_together(nest.body);
     }
 
-    void run() {
+    void run(std::optional<std::pair<std::int64_t, std::int64_t>> tasks) {
         const auto& root = std::get<Loop>(nest_.body.at(0).node);
+        const auto [first, last] = tasks.value_or(std::pair(0, root.upper.at(0).form.constant));
         const bool is_block = root.bind == Bind::block;
         const auto* threads = is_block ? &std::get<Loop>(root.body.at(0).node) : nullptr;
         threads_.resize(threads != nullptr ? std::size_t(threads->upper.at(0).form.constant) : 1);
-        for (const std::size_t task : turns(std::size_t(root.upper.at(0).form.constant))) {
-            task_ = std::int64_t(task);
+        for (const std::size_t task : turns(std::size_t(last - first))) {
+            task_ = first + std::int64_t(task);
             begin_task();
             for (std::size_t t = 0; t < threads_.size(); ++t) {
                 threads_[t].set(root.var, task_);
@@ -410,8 +411,9 @@ class Machine {
 
 }  // namespace
 
-void execute(const Nest& nest, const std::vector<Memory*>& arguments, std::uint64_t order) {
-    Machine(nest, arguments, order).run();
+void execute(const Nest& nest, const std::vector<Memory*>& arguments, std::uint64_t order,
+             std::optional<std::pair<std::int64_t, std::int64_t>> tasks) {
+    Machine(nest, arguments, order).run(tasks);
 }
 
 }  // namespace ricci::tests

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "codegen/nest.h"
@@ -38,9 +39,11 @@ using Memory = std::vector<Cell>;
 /// follows from `order`: 0 ascending, 1 descending, else at random. A statement that holds a
 /// Barrier, Fold, Commit or Wait is entered by all threads together, everything else by one thread
 /// after the other. Asynchronous stores arrive in the Wait that asks for them.
+/// With `tasks` only those from the first number to before the second one are run.
 /// Throws: `internal` for an access outside its buffer, a read of what is not written or has not
 /// arrived, tasks (blocks) or, between barriers, threads that touch an element which one of them
 /// writes, and threads that part where all must arrive.
-void execute(const codegen::Nest& nest, const std::vector<Memory*>& arguments, std::uint64_t order);
+void execute(const codegen::Nest& nest, const std::vector<Memory*>& arguments, std::uint64_t order,
+             std::optional<std::pair<std::int64_t, std::int64_t>> tasks = std::nullopt);
 
 }  // namespace ricci::tests

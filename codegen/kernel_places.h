@@ -1,0 +1,26 @@
+// codegen/kernel_places.h – which buffers of a plan kernels read and write
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "codegen/kernel.h"
+
+namespace ricci::codegen {
+
+/// The buffers, by their places in the plan, that a kernel reads and writes.
+struct Places {
+    std::set<std::size_t> reads;
+    std::set<std::size_t> writes;
+};
+[[nodiscard]] Places places_of(const Kernel& kernel);
+
+[[nodiscard]] bool meet(const std::set<std::size_t>& a, const std::set<std::size_t>& b);
+/// Whether the kernels may change places.
+[[nodiscard]] bool are_independent(const Places& a, const Places& b);
+
+/// Two loads along the reduced axes of which each belongs to results that the other knows nothing
+/// of: tiles of rows against columns do best.
+[[nodiscard]] bool is_rows_against_columns(const Kernel& kernel);
+
+}  // namespace ricci::codegen

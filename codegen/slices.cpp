@@ -1,0 +1,445 @@
+// codegen/slices.cpp – kernels that are run one after the other for a slice of their points
+#include "codegen/slices.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "base/integer.h"
+#include "base/match.h"
+#include "codegen/kernel_places.h"
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Kernels that do not belong to the slices, but which a later one may overtake.
+constexpr std::size_t most_overtaken = 8;
+/// Of a block of rows, where so many fit: products of fewer read their columns too often.
+constexpr std::int64_t least_rows = 64;
+/// Slices that keep all threads busy.
+constexpr std::int64_t enough_slices = 16;
+/// What passes between kernels stays in the last cache where it is less, in second-level caches.
+constexpr double caches = 8;
+
+/// An axis that all members have.
+struct Common {
+    std::int64_t extent = 0;
+    std::vector<Axis> of_member;
+};
+
+/// How a member touches a buffer.
+struct Use {
+    std::size_t member = 0;
+    AffineForm address;
+    bool is_computed = false;
+    bool is_store = false;
+};
+
+/// The elements of a buffer that one point of the common axes touches: steps from point to point,
+/// and the range of the others.
+struct Walk {
+    std::vector<std::int64_t> steps;  ///< by common axis
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+
+    [[nodiscard]] std::int64_t span() const { return high - low + 1; }
+};
+
+/// Gives loads and writes of some buffers other buffers and addresses.
+class Redirected {
+  public:
+    using Place = std::pair<BufferId, AffineForm>;
+    using To = std::function<std::optional<Place>(BufferId, const AffineForm&)>;
+    explicit Redirected(To to) : to_(std::move(to)) {}
+
+    Value operator()(const Value& value) {
+        if (!value) return value;
+        if (const auto found = memo_.find(value.get()); found != memo_.end()) return found->second;
+        Value result = match(
+            value->term, [&](const Constant&) { return value; },
+            [&](const VarValue&) { return value; }, [&](const LetValue&) { return value; },
+            [&](const Convert& convert) {
+                return make_value(Convert{(*this)(convert.a), convert.wraps}, value->dtype);
+            },
+            [&](const Operate& operate) {
+                std::vector<Value> args;
+                for (const Value& arg : operate.args) args.push_back((*this)(arg));
+                return make_value(Operate{operate.op, std::move(args)}, value->dtype);
+            },
+            [&](const Load& load) {
+                if (const auto place = to_(load.buffer, load.at.affine))
+                    return make_value(Load{place->first, {place->second, nullptr}}, value->dtype);
+                return make_value(Load{load.buffer, {load.at.affine, (*this)(load.at.computed)}},
+                                  value->dtype);
+            });
+        kept_.push_back(value);
+        memo_.emplace(value.get(), result);
+        return result;
+    }
+    void operator()(Store& write) {
+        if (const auto place = to_(write.buffer, write.at.affine)) {
+            write.buffer = place->first;
+            write.at.affine = place->second;
+        }
+        write.at.computed = (*this)(write.at.computed);
+        write.value = (*this)(write.value);
+    }
+
+  private:
+    To to_;
+    std::unordered_map<const ValueNode*, Value> memo_;
+    std::vector<Value> kept_;  ///< keeps the keys of memo_ alive
+};
+
+class Finder {
+  public:
+    Finder(const std::vector<Kernel>& kernels, std::size_t first, PlanBuilder& builder,
+           const std::set<std::size_t>& read_later)
+        : kernels_(kernels),
+          first_(first),
+          builder_(builder),
+          read_later_(read_later),
+          is_forced_(builder.target().forced == Forced::slices) {}
+
+    std::optional<SlicedKernels> run() {
+        if (!begin()) return std::nullopt;
+        std::vector<Places> overtaken;
+        for (std::size_t k = first_ + 1; k < kernels_.size() && overtaken.size() < most_overtaken;
+             ++k) {
+            if (kernels_[k].writes.empty()) continue;  // lowered already
+            const Places own = places_of(kernels_[k]);
+            const bool may_move = std::ranges::all_of(
+                overtaken, [&](const Places& other) { return are_independent(own, other); });
+            if (!may_move || !extend(k)) overtaken.push_back(own);
+        }
+        if (members_.size() < 2 || products() < (is_forced_ ? 0 : 2)) return std::nullopt;
+        return choose_slices();
+    }
+
+  private:
+    [[nodiscard]] const Kernel& member(std::size_t m) const { return kernels_[members_[m]]; }
+    [[nodiscard]] std::ptrdiff_t products() const {
+        return std::ranges::count_if(members_, [&](std::size_t k) {
+            return kernels_[k].body && is_rows_against_columns(kernels_[k]);
+        });
+    }
+
+    /// Any kernel whose writes stand at affine places and which has points.
+    static bool may_be_member(const Kernel& kernel) {
+        const bool is_computed = std::ranges::any_of(
+            kernel.writes, [](const Store& write) { return write.at.computed != nullptr; });
+        return !is_computed && points(kernel.free) > 0 &&
+               (!kernel.body || points(kernel.reduced) > 0) && kernel.slices.empty();
+    }
+    static bool may_be_common(const Kernel& kernel, const Axis& axis) {
+        return axis.extent > 1 &&
+               std::ranges::find(kernel.colliding, axis.var) == kernel.colliding.end();
+    }
+
+    bool begin() {
+        const Kernel& kernel = kernels_[first_];
+        if (!may_be_member(kernel)) return false;
+        for (const Axis& axis : kernel.free)
+            if (may_be_common(kernel, axis)) common_.push_back({axis.extent, {axis}});
+        members_ = {first_};
+        add_uses(0);
+        return !common_.empty();
+    }
+
+    void add_uses(std::size_t m) {
+        const Kernel& kernel = member(m);
+        for (const Touch& touch : touches(kernel))
+            uses_[kernel.places.at(std::size_t(touch.buffer))].push_back(
+                {m, touch.address, touch.is_computed, touch.is_store});
+        for (const Store& write : kernel.writes)
+            if (write.combine)
+                uses_[kernel.places.at(std::size_t(write.buffer))].push_back(
+                    {m, write.at.affine, false, false});
+    }
+
+    /// Takes the kernel as a further member, along with the axes that it has in common.
+    bool extend(std::size_t k) {
+        const Kernel& kernel = kernels_[k];
+        if (!may_be_member(kernel)) return false;
+        const std::map<std::size_t, std::vector<Use>> uses = uses_;
+        const std::vector<Common> common = common_;
+        members_.push_back(k);
+        add_uses(members_.size() - 1);
+        match_axes();
+        if (!common_.empty() && shares_a_write(k) && are_apart(common_) && fits(common_))
+            return true;
+        members_.pop_back();
+        uses_ = uses;
+        common_ = common;
+        return false;
+    }
+
+    /// Whether a buffer that one member writes is touched by the newest and by another one.
+    [[nodiscard]] bool shares_a_write(std::size_t k) const {
+        const Places own = places_of(kernels_[k]);
+        for (std::size_t m = 0; m + 1 < members_.size(); ++m)
+            if (meet(places_of(member(m)).writes, own.reads)) return true;
+        return false;
+    }
+    [[nodiscard]] static bool is_shared(const std::vector<Use>& uses) {
+        const bool is_written = std::ranges::any_of(uses, &Use::is_store);
+        return is_written && std::ranges::any_of(uses, [&](const Use& use) {
+                   return use.member != uses[0].member;
+               });
+    }
+
+    /// The newest member's axes that move all it shares with others as the common ones do; common
+    /// axes without such a one are common no more.
+    void match_axes() {
+        const std::size_t newest = members_.size() - 1;
+        const Kernel& kernel = kernels_[members_.back()];
+        std::vector<Common> matched;
+        std::vector<Axis> taken;
+        for (Common& axis : common_) {
+            const auto moves_alike = [&](const Axis& own) {
+                bool is_moved = false;
+                for (const auto& [place, uses] : uses_) {
+                    if (!is_shared(uses)) continue;
+                    std::optional<std::int64_t> step;
+                    for (const Use& use : uses) {
+                        const VarId var =
+                            use.member == newest ? own.var : axis.of_member[use.member].var;
+                        const std::int64_t here = use.address.coefficient(var);
+                        if (use.is_computed || here <= 0 || step.value_or(here) != here)
+                            return false;
+                        step = here;
+                    }
+                    is_moved = true;
+                }
+                return is_moved;
+            };
+            const auto found = std::ranges::find_if(kernel.free, [&](const Axis& own) {
+                return own.extent == axis.extent && may_be_common(kernel, own) &&
+                       std::ranges::find(taken, own) == taken.end() && moves_alike(own);
+            });
+            if (found == kernel.free.end()) continue;
+            taken.push_back(*found);
+            axis.of_member.push_back(*found);
+            matched.push_back(axis);
+        }
+        common_ = std::move(matched);
+    }
+
+    [[nodiscard]] Walk walk(const std::vector<Use>& uses, const std::vector<Common>& axes) const {
+        Walk walk{.steps = {},
+                  .low = std::numeric_limits<std::int64_t>::max(),
+                  .high = std::numeric_limits<std::int64_t>::min()};
+        for (const Common& axis : axes)
+            walk.steps.push_back(uses[0].address.coefficient(axis.of_member[uses[0].member].var));
+        for (const Use& use : uses) {
+            AffineForm rest = use.address;
+            for (const Common& axis : axes) {
+                const VarId var = axis.of_member[use.member].var;
+                rest = rest - form(var, rest.coefficient(var));
+            }
+            const auto [low, high] = value_range(member(use.member), rest);
+            walk.low = std::min(walk.low, low);
+            walk.high = std::max(walk.high, high);
+        }
+        return walk;
+    }
+
+    /// Whether points of these axes touch elements of their own of all that a member writes and
+    /// another one touches.
+    [[nodiscard]] bool are_apart(const std::vector<Common>& axes) const {
+        for (const auto& [place, uses] : uses_) {
+            if (!is_shared(uses)) continue;
+            const Walk own = walk(uses, axes);
+            std::vector<std::size_t> order(axes.size());
+            for (std::size_t a = 0; a < axes.size(); ++a) order[a] = a;
+            std::ranges::sort(order, {}, [&](std::size_t a) { return own.steps[a]; });
+            std::int64_t span = own.span();
+            for (const std::size_t a : order) {
+                if (own.steps[a] < span) return false;
+                span += own.steps[a] * (axes[a].extent - 1);
+            }
+        }
+        return true;
+    }
+
+    /// The temporaries that only members touch.
+    [[nodiscard]] std::vector<std::size_t> inner_places() const {
+        std::set<std::size_t> outside = read_later_;
+        for (std::size_t k = 0; k < kernels_.size(); ++k)
+            if (std::ranges::find(members_, k) == members_.end())
+                outside.insert(kernels_[k].places.begin(), kernels_[k].places.end());
+        for (const Step& step : builder_.plan().steps)
+            outside.insert(step.buffers.begin(), step.buffers.end());
+        std::vector<std::size_t> inner;
+        for (const auto& [place, uses] : uses_)
+            if (is_shared(uses) && !outside.contains(place) &&
+                builder_.plan().buffers[place].kind == PlanBuffer::Kind::temporary)
+                inner.push_back(place);
+        return inner;
+    }
+    [[nodiscard]] double bytes_of(std::size_t place, double elements) const {
+        return elements * double(size_bytes(builder_.plan().buffers[place].dtype));
+    }
+
+    /// Bytes that pass from member to member in one point of the axes.
+    [[nodiscard]] double passed_bytes(const std::vector<Common>& axes) const {
+        double bytes = 0;
+        for (const auto& [place, uses] : uses_)
+            if (is_shared(uses) &&
+                builder_.plan().buffers[place].kind == PlanBuffer::Kind::temporary)
+                bytes += bytes_of(place, double(walk(uses, axes).span()));
+        return bytes;
+    }
+    /// All of the cache: some of what is counted will pass in registers.
+    [[nodiscard]] double budget() const { return double(builder_.target().l2_bytes); }
+    [[nodiscard]] bool fits(const std::vector<Common>& axes) const {
+        return is_forced_ || passed_bytes(axes) <= 4 * budget();
+    }
+
+    /// Whether the axis moves every operand of all products: its points share nothing.
+    [[nodiscard]] bool is_batch(const Common& axis) const {
+        for (std::size_t m = 0; m < members_.size(); ++m) {
+            const Kernel& kernel = member(m);
+            if (!kernel.body || !is_rows_against_columns(kernel)) continue;
+            for (const Touch& touch : touches(kernel))
+                if (touch.is_reduced && touch.address.coefficient(axis.of_member[m].var) == 0)
+                    return false;
+        }
+        return true;
+    }
+
+    std::optional<SlicedKernels> choose_slices() {
+        std::vector<Common> batch;
+        std::optional<Common> rows;
+        for (const Common& axis : common_) {
+            if (is_batch(axis))
+                batch.push_back(axis);
+            else if (!rows || axis.extent > rows->extent)
+                rows = axis;
+        }
+        std::vector<Common> axes = batch;
+        if (rows) axes.push_back(*rows);
+        if (axes.empty() || !are_apart(axes)) return std::nullopt;
+        double passed = 0;
+        const std::vector<std::size_t> inner = inner_places();
+        for (const std::size_t place : inner)
+            passed += bytes_of(place, double(builder_.plan().buffers[place].elements));
+        if (!is_forced_ && passed < caches * double(builder_.target().l2_bytes))
+            return std::nullopt;
+        std::int64_t slices = 1;
+        for (const Common& axis : batch) slices *= axis.extent;
+        const std::int64_t block = rows ? block_rows(*rows, passed_bytes(axes), slices) : 1;
+        SlicedKernels result{.members = members_, .loops = {}};
+        const std::int64_t whole = rows ? rows->extent / block : 1;
+        result.loops.push_back(sliced(batch, rows, 0, block, whole, inner));
+        if (rows && rows->extent % block != 0)
+            result.loops.push_back(
+                sliced(batch, rows, whole * block, rows->extent % block, 1, inner));
+        return result;
+    }
+
+    /// So many that what passes on stays in a second-level cache, if that is not too few.
+    [[nodiscard]] std::int64_t block_rows(const Common& rows, double bytes,
+                                          std::int64_t slices) const {
+        if (is_forced_) return std::min<std::int64_t>(rows.extent, 3);
+        const auto fitting = std::int64_t(std::min(budget() / bytes, double(rows.extent)));
+        const std::int64_t busy = ceil_div(rows.extent, ceil_div(enough_slices, slices));
+        const std::int64_t most =
+            std::min(std::max(std::min(fitting, busy), least_rows), rows.extent);
+        for (std::int64_t block = most; 2 * block > most; --block)
+            if (rows.extent % block == 0) return block;
+        return most;
+    }
+
+    /// The members for the slices of `count` blocks of `length` rows from `start` on.
+    [[nodiscard]] std::vector<Kernel> sliced(const std::vector<Common>& batch,
+                                             const std::optional<Common>& rows, std::int64_t start,
+                                             std::int64_t length, std::int64_t count,
+                                             const std::vector<std::size_t>& inner) {
+        std::vector<Common> axes = batch;
+        if (rows) axes.push_back(*rows);
+        struct Inner {
+            std::size_t place = 0;  ///< of the buffer that holds a slice
+            std::int64_t low = 0;   ///< what its first element is called in the slice `start`
+        };
+        std::map<std::size_t, Inner> moved;
+        for (const std::size_t place : inner) {
+            const Walk own = walk(uses_.at(place), axes);
+            const std::int64_t step = rows ? own.steps.back() : 0;
+            const PlanBuffer buffer = builder_.plan().buffers[place];
+            moved[place] = {builder_.temporary(buffer.name, buffer.dtype,
+                                               step * (length - 1) + own.span(), true),
+                            own.low + step * start};
+        }
+        std::vector<Kernel> result;
+        for (std::size_t m = 0; m < members_.size(); ++m) {
+            Kernel kernel = member(m);
+            for (const Common& axis : batch) {
+                std::erase(kernel.free, axis.of_member[m]);
+                kernel.slices.push_back(axis.of_member[m]);
+            }
+            if (rows) cut(kernel, rows->of_member[m], start, length, count);
+            std::map<BufferId, std::size_t> buffers;
+            for (const std::size_t place : inner)
+                if (const auto at = std::ranges::find(kernel.places, place);
+                    at != kernel.places.end())
+                    buffers[BufferId(at - kernel.places.begin())] = place;
+            redirect(kernel, [&](BufferId buffer, const AffineForm& address) {
+                const auto found = buffers.find(buffer);
+                if (found == buffers.end()) return std::optional<Redirected::Place>();
+                const Inner& to = moved.at(found->second);
+                AffineForm inside = address - form(to.low);
+                for (const Axis& axis : kernel.slices)
+                    inside = inside - form(axis.var, inside.coefficient(axis.var));
+                const bool is_written = kernel.nest.at(buffer).is_written;
+                return std::optional<Redirected::Place>(
+                    {kernel.argument(builder_.plan(), to.place, is_written), inside});
+            });
+            result.push_back(std::move(kernel));
+        }
+        return result;
+    }
+
+    /// Leaves the rows of one block: `start` and `length` times the block's number before its own.
+    static void cut(Kernel& kernel, const Axis& rows, std::int64_t start, std::int64_t length,
+                    std::int64_t count) {
+        const VarId block = kernel.nest.add(Var{kernel.nest.at(rows.var).name + "_block"});
+        kernel.slices.push_back({block, count});
+        std::ranges::find(kernel.free, rows)->extent = length;
+        Substitution to;
+        substitute(kernel,
+                   to.replace(rows.var, form(start) + form(block, length) + form(rows.var)));
+    }
+
+    static void redirect(Kernel& kernel, Redirected::To places) {
+        Redirected to(std::move(places));
+        kernel.body = to(kernel.body);
+        kernel.arg_place = to(kernel.arg_place);
+        kernel.conditions.rest = to(kernel.conditions.rest);
+        for (Store& write : kernel.writes) to(write);
+    }
+
+    const std::vector<Kernel>& kernels_;
+    std::size_t first_;
+    PlanBuilder& builder_;
+    const std::set<std::size_t>& read_later_;
+    bool is_forced_;
+    std::vector<std::size_t> members_;
+    std::vector<Common> common_;
+    std::map<std::size_t, std::vector<Use>> uses_;  ///< by place
+};
+
+}  // namespace
+
+std::optional<SlicedKernels> find_slices(const std::vector<Kernel>& kernels, std::size_t first,
+                                         PlanBuilder& builder,
+                                         const std::set<std::size_t>& read_later) {
+    return Finder(kernels, first, builder, read_later).run();
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,139 @@
+// tests/codegen/slices_test.cpp – kernels that are run for a slice of their points at a time
+#include "codegen/slices.h"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "dsl/canonical.h"
+#include "grad/gradient.h"
+
+#include "check_plan.h"
+
+namespace ricci::tests {
+namespace {
+
+constexpr const char* attention =
+    "S[b,q,k] := Q[b,q,d]*K[b,k,d]/8; m[b,q] := max[k](S[b,q,k]); "
+    "E[b,q,k] := exp(S[b,q,k]-m[b,q]); s[b,q] := E[b,q,k]; P[b,q,k] := E[b,q,k]/s[b,q]; "
+    "Y[b,q,e] := P[b,q,k]*V[b,k,e]";
+constexpr const char* causal =
+    "S[b,q,k] := Q[b,q,d]*K[b,k,d]/8; m[b,q] := max[k | k <= q](S[b,q,k]); "
+    "s[b,q] := sum[k | k <= q](exp(S[b,q,k]-m[b,q])); "
+    "Y[b,q,e] := sum[k | k <= q](exp(S[b,q,k]-m[b,q])/s[b,q]*V[b,k,e])";
+
+Signature heads(std::int64_t b, std::int64_t q, std::int64_t k, std::int64_t d) {
+    return {{"Q", array({b, q, d})}, {"K", array({b, k, d})}, {"V", array({b, k, d})}};
+}
+
+std::int64_t slices(const codegen::Plan& plan) {
+    std::int64_t count = 0;
+    for (const codegen::SliceLoop& loop : plan.slice_loops) count += loop.slices;
+    return count;
+}
+std::int64_t slices(const std::string& text, const Signature& signature) {
+    return slices(codegen::plan(bound(text, signature), example_target(64)));
+}
+/// Bytes of the temporaries that steps use, those of slices once.
+std::int64_t temporary_bytes(const codegen::Plan& plan) {
+    std::set<std::size_t> used;
+    for (const codegen::Step& step : plan.steps)
+        used.insert(step.buffers.begin(), step.buffers.end());
+    std::int64_t bytes = 0;
+    for (const std::size_t b : used)
+        if (plan.buffers[b].kind == codegen::PlanBuffer::Kind::temporary)
+            bytes += plan.buffers[b].elements * std::int64_t(size_bytes(plan.buffers[b].dtype));
+    return bytes;
+}
+
+/// What the interpreter finds wrong where slices are forced, of programs that have some.
+void check_forced(const BoundProgram& program, const Signature& signature) {
+    CAPTURE(str(program));
+    for (const int vector_bytes : {16, 64}) {
+        Target target = example_target(vector_bytes);
+        target.forced = Forced::slices;
+        CHECK(slices(codegen::plan(program, target)) > 0);
+        for (const std::uint64_t order : {0, 1})
+            CHECK(interpreted_difference(program, signature, target, order) == "");
+    }
+}
+
+void check_forced(const std::string& text, const Signature& signature) {
+    check_forced(bound(text, signature), signature);
+}
+
+TEST_CASE("attention is computed for blocks of rows; its memory grows with the sequence") {
+    const auto plan = [](std::int64_t sequence) {
+        return codegen::plan(bound(attention, heads(8, sequence, sequence, 64)),
+                             example_target(64));
+    };
+    CHECK(slices(plan(1024)) == 8 * 16);
+    CHECK(slices(plan(4096)) == 8 * 64);
+    CHECK(temporary_bytes(plan(4096)) < 5 * temporary_bytes(plan(1024)));
+    CHECK(temporary_bytes(plan(4096)) < std::int64_t{8} * 4096 * 4096 * 4 / 16);
+}
+
+TEST_CASE("what passes between kernels in the caches is not sliced") {
+    CHECK(slices(attention, heads(8, 64, 64, 64)) == 0);
+}
+
+TEST_CASE("two layers are computed for blocks of the batch, and pack their weights once") {
+    const codegen::Plan plan =
+        codegen::plan(bound("H[n,h] := relu(sum[k](X[n,k]*W[h,k]) + b[h]); Y[n,o] := H[n,h]*U[o,h]",
+                            {{"X", array({65536, 64})},
+                             {"W", array({512, 64})},
+                             {"b", array({512})},
+                             {"U", array({64, 512})}}),
+                      example_target(64));
+    REQUIRE(plan.slice_loops.size() == 1);
+    // Before the slices.
+    CHECK(plan.slice_loops[0].first_step == 2);
+    CHECK(plan.steps.size() == 4);
+}
+
+TEST_CASE("slices compute what whole kernels do") {
+    check_forced(attention, heads(2, 7, 5, 3));
+    check_forced(attention, heads(1, 6, 9, 4));
+    check_forced(causal, heads(2, 8, 8, 3));
+    check_forced("H[n,h] := relu(X[n,k]*W[h,k]); Y[o,n] := H[n,h]*U[o,h]",
+                 {{"X", array({10, 3})}, {"W", array({4, 3})}, {"U", array({5, 4})}});
+    check_forced("H[h,n] := X[n,k]*W[h,k]; Y[n,o] := H[h,n]*U[o,h] where n in 0:10",
+                 {{"X", array({10, 3})}, {"W", array({1, 3})}, {"U", array({5, 1})}});
+}
+
+TEST_CASE("an array that is an output, too, is written whole") {
+    const Signature signature = {{"Q", array({7, 3})}, {"K", array({5, 3})}, {"V", array({5, 4})}};
+    const Program program = parse_program("S[q,k] := Q[q,d]*K[k,d]; Y[q,e] := S[q,k]*V[k,e]");
+    check_forced(ricci::bind(canonicalise(program), signature, {"S", "Y"}), signature);
+}
+
+TEST_CASE("slices of arrays that are updated in place") {
+    check_forced(
+        "S[q,k] := Q[q,d]*K[k,d]; Y[q,e] += S[q,k]*V[k,e]; Z[q,e] := 2*Y[q,e]",
+        {{"Q", array({7, 3})}, {"K", array({5, 3})}, {"V", array({5, 4})}, {"Y", array({7, 4})}});
+}
+
+TEST_CASE("slices of gradients") {
+    for (const char* argument : {"Q", "K", "V"}) {
+        const Program program = grad::gradient(parse_program(attention), argument);
+        const Signature given = heads(2, 7, 5, 3);
+        Signature signature = {{"dY", array({2, 7, 3})}};
+        for (const TensorId id : program.arguments)
+            if (const auto found = given.find(program.at(id).name); found != given.end())
+                signature.insert(*found);
+        check_forced(ricci::bind(canonicalise(program), signature), signature);
+    }
+}
+
+TEST_CASE("rows that others read stay in one piece") {
+    // Each row of the second product reads three rows of the first.
+    const std::string text = "H[y,h] := X[y,k]*W[h,k]; Y[y,o] := H[y+r,h]*U[r,o,h]";
+    const Signature signature = {
+        {"X", array({9, 3})}, {"W", array({4, 3})}, {"U", array({3, 5, 4})}};
+    Target target = example_target(64);
+    target.forced = Forced::slices;
+    CHECK(slices(codegen::plan(bound(text, signature), target)) == 0);
+}
+
+}  // namespace
+}  // namespace ricci::tests
