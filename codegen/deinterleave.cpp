@@ -18,8 +18,8 @@ constexpr double residue_cycles = 3;
 /// The first and the last element that are read; where conditions exclude points, those in bounds.
 std::pair<std::int64_t, std::int64_t> range(const Kernel& kernel, const Load& load) {
     const auto [first, last] = value_range(kernel, load.at.affine);
-    return {std::max<std::int64_t>(first, 0),
-            std::min(last, kernel.nest.at(load.buffer).elements - 1)};
+    const Buffer& buffer = kernel.nest.at(load.buffer);
+    return {std::max(first, buffer.first), std::min(last, buffer.elements - 1)};
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) 
                .dtype = buffer.dtype,
                .space = Space::argument,
                .elements = buffer.elements,
+               .first = buffer.first,
                .is_written = is_written,
                .alignment = is_ours ? 64 : std::max(plan.argument_alignment, element_bytes)});
 }
@@ -180,7 +181,8 @@ bool is_inside_everywhere(const Kernel& kernel, const Value& root) {
         const auto* load = std::get_if<Load>(&value->term);
         if (load == nullptr) return;
         const auto [low, high] = value_range(kernel, load->at.affine);
-        is_inside &= !load->at.computed && low >= 0 && high < kernel.nest.at(load->buffer).elements;
+        const Buffer& buffer = kernel.nest.at(load->buffer);
+        is_inside &= !load->at.computed && low >= buffer.first && high < buffer.elements;
     });
     return is_inside;
 }

@@ -28,6 +28,9 @@ class Parts {
             if (update_of(each) == update_.op) reducer_ = each;
         if (!reducer_ || update_.is_injective || update_.reduction || found_.points.empty())
             return false;
+        // Half types round after each update, and a product's part may overflow before its zero.
+        const DType type = make_.program().at(update_.target).dtype;
+        if (is_half(type) || (reducer_ == Reducer::prod && is_floating(type))) return false;
         // The first index is cut: a part's points follow each other.
         const std::int64_t points = extent(found_.points[0]);
         const std::int64_t parts = std::min(number_of_parts(), points);
@@ -57,7 +60,7 @@ class Parts {
     void add_partial(std::int64_t parts) {
         BoundProgram& program = make_.program();
         const BoundTensor target = program.at(update_.target);
-        const DType type = is_half(target.dtype) ? DType::f32 : target.dtype;
+        const DType type = target.dtype;
         Shape shape = {parts};
         shape.insert(shape.end(), target.shape.begin(), target.shape.end());
         const TensorId cleared = make_.array(target.name + "_parts", type, shape);

@@ -227,6 +227,7 @@ struct Buffer {
     DType dtype = DType::f32;
     Space space = Space::argument;
     std::int64_t elements = 0;
+    std::int64_t first = 0;  ///< of an argument with a negative stride: below 0
     bool is_written = false;
     std::int64_t alignment = 64;  ///< bytes, of the first element
 };

@@ -28,13 +28,14 @@ namespace ricci::codegen {
 
 namespace {
 
-/// One past the last element that a tensor's strides reach.
-std::int64_t span(const BoundTensor& tensor) {
-    if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) return 0;
+/// The first element that a tensor's strides reach, and one past the last.
+std::pair<std::int64_t, std::int64_t> span(const BoundTensor& tensor) {
+    if (std::ranges::find(tensor.shape, 0) != tensor.shape.end()) return {0, 0};
+    std::int64_t first = 0;
     std::int64_t last = 0;
     for (std::size_t d = 0; d < tensor.shape.size(); ++d)
-        last += (tensor.shape[d] - 1) * std::max<std::int64_t>(tensor.strides[d], 0);
-    return last + 1;
+        (tensor.strides[d] < 0 ? first : last) += (tensor.shape[d] - 1) * tensor.strides[d];
+    return {first, last + 1};
 }
 
 /// Smaller reductions take less time than their residue classes, a kernel each, take to compile.
@@ -96,12 +97,14 @@ class Planner {
             if (position(root) != t || !used.contains(root)) continue;
             const BoundTensor& tensor = program_.at(root);
             const bool is_visible = visible.contains(root);
+            const auto [first, end] = span(tensor);
             places_[t] = builder_.add_buffer(
                 {.kind = is_visible ? PlanBuffer::Kind::tensor : PlanBuffer::Kind::temporary,
                  .tensor = root,
                  .name = tensor.name,
                  .dtype = tensor.dtype,
-                 .elements = span(tensor)});
+                 .elements = end,
+                 .first = first});
         }
         // A version may be numbered before the array that it updates.
         for (std::size_t t = 0; t < program_.tensors.size(); ++t)
@@ -166,11 +169,15 @@ class Planner {
             if (!previous || !is_read_after(g, *previous)) continue;
             const std::size_t place = places_.at(position(*previous));
             const PlanBuffer old = builder_.plan().buffers[place];
-            const std::size_t kept = builder_.temporary(old.name + "_old", old.dtype, old.elements);
+            const std::size_t kept = builder_.add_buffer({.kind = PlanBuffer::Kind::temporary,
+                                                          .name = old.name + "_old",
+                                                          .dtype = old.dtype,
+                                                          .elements = old.elements,
+                                                          .first = old.first});
             Kernel kernel = linear_kernel(place, "keep");
             const BufferId from = kernel.argument(builder_.plan(), place, false);
             const BufferId to = kernel.argument(builder_.plan(), kept, true);
-            const AffineForm at = form(kernel.free[0].var);
+            const AffineForm at = form(old.first) + form(kernel.free[0].var);
             kernel.writes = {Store{.buffer = to,
                                    .at = {at},
                                    .value = make_load(kernel.nest, from, {at}),
@@ -237,12 +244,12 @@ class Planner {
             if (may_wait_[c]) plan.checks[c - 1].after = plan.checks[c].after;
     }
 
-    /// A kernel over all elements of a buffer.
+    /// A kernel over as many points as a buffer has elements.
     [[nodiscard]] Kernel linear_kernel(std::size_t place, const std::string& verb) const {
         const PlanBuffer& buffer = builder_.plan().buffers[place];
         Kernel kernel;
         kernel.nest.name = verb + "_" + buffer.name;
-        kernel.free = {{kernel.nest.add(Var{"i"}), buffer.elements}};
+        kernel.free = {{kernel.nest.add(Var{"i"}), buffer.elements - buffer.first}};
         return kernel;
     }
 

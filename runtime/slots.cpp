@@ -27,7 +27,8 @@ TensorId storage_root(const BoundProgram& program, TensorId tensor) {
 namespace {
 
 std::int64_t aligned_bytes(const codegen::PlanBuffer& buffer, std::int64_t alignment_bytes) {
-    const auto bytes = buffer.elements * static_cast<std::int64_t>(size_bytes(buffer.dtype));
+    const auto bytes =
+        (buffer.elements - buffer.first) * static_cast<std::int64_t>(size_bytes(buffer.dtype));
     return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
 }
 bool is_in(const std::vector<bool>& set, std::size_t buffer) {
@@ -121,9 +122,11 @@ Slots assign_slots(const BoundProgram& program, const codegen::Plan& plan,
             continue;
         }
         if (buffer.kind == codegen::PlanBuffer::Kind::temporary) {
+            const std::int64_t before =
+                -buffer.first * static_cast<std::int64_t>(size_bytes(buffer.dtype));
             slots.buffers.push_back(buffer.is_of_slice
-                                        ? Slot{Slot::Kind::slice, slice.offsets[b]}
-                                        : Slot{Slot::Kind::scratch, layout.offsets[b]});
+                                        ? Slot{Slot::Kind::slice, slice.offsets[b] + before}
+                                        : Slot{Slot::Kind::scratch, layout.offsets[b] + before});
             continue;
         }
         const TensorId root = storage_root(program, buffer.tensor);

@@ -194,6 +194,7 @@ Wide select(Wide condition, Wide yes, Wide no) {
 }
 
 Wide fence(Wide a) {
+    if (!a.type()->isFPOrFPVectorTy()) return a;  // half types are their bits
     return {a.ir(),
             a.ir().CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {a.type()}, {a.value()})};
 }

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "check_plan.h"
+#include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
 namespace {

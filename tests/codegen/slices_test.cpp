@@ -8,7 +8,7 @@
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
 
-#include "check_plan.h"
+#include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
 namespace {

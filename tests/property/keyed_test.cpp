@@ -127,4 +127,32 @@ TEST_CASE("points whose key is no element count for nothing in a sum by key") {
     set_num_threads(before);
 }
 
+TEST_CASE("updates of half types round after each, however many there are") {
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+        const Array J = Array::zeros(DType::i64, {points});
+        const Array x = Array::full(dtype, {points}, 1);
+        const Array h = same_bits(compile("h[J[i]] += x[i]"), Array::zeros(dtype, {1}), J, x);
+        CHECK(h.item() == (dtype == DType::f16 ? 2048 : 256));
+    }
+}
+
+TEST_CASE("a floating product of many factors is made in order: a zero comes before infinity") {
+    const Array J = Array::zeros(DType::i64, {points});
+    const Array x = Array::full(DType::f64, {points}, 100);
+    x.span<double>()[3] = 0;
+    const Array h = same_bits(compile("h[J[i]] *= x[i]"), Array::full(DType::f64, {1}, 1), J, x);
+    CHECK(h.item() == 0);
+}
+
+TEST_CASE("padded updates of half types are compiled") {
+    for (const DType dtype : {DType::f16, DType::bf16})
+        for (const char* update : {"h[pad(J[i],0)] += x[i]", "h[pad(J[i],0)] max= x[i]"}) {
+            const Array J = Array::randint(DType::i64, {100}, 0, 5, 3);
+            const Array x = Array::full(dtype, {100}, 1);
+            const Array zeros = Array::zeros(dtype, {5});
+            const Array found = same_bits(compile(update), zeros, J, x);
+            CHECK(str(found) == str(compile(update, {}, Device::reference)(zeros.copy(), J, x)));
+        }
+}
+
 }  // namespace ricci::tests

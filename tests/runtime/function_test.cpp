@@ -77,6 +77,24 @@ TEST_CASE("views of memory that is aligned to elements only are fine") {
     CHECK(results[1].at({999}) == 1001);
 }
 
+TEST_CASE("views that walk backwards through memory are read where they stand") {
+    const std::int64_t height = 17;
+    const std::int64_t width = 33;
+    std::vector<float> memory(std::size_t(height * width));
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i % 7) - 3;
+    const Array flipped =
+        Array::view(memory.data() + (height - 1) * width, {height, width}, {-width, 1});
+    const Array mirrored = Array::view(memory.data() + width - 1, {height, width}, {width, -1});
+    const Array k = Array::randint(DType::f32, {16, 3, 3}, -2, 3);
+    for (const char* text : {"Y[o,y,x] := sum[r,s](K[o,r,s]*X[2*y+r,2*x+s])",
+                             "Y[o,y,x] := sum[r,s](K[o,r,s]*X[y+r,3*x+s])",
+                             "Y[o,y,x] := sum[r,s](K[o,r,s]*X[y+r,x+s])"})
+        for (const Array& x : {flipped, mirrored}) {
+            CAPTURE(text);
+            CHECK(str(compile(text)(k, x)) == str(compile(text)(k, x.copy())));
+        }
+}
+
 TEST_CASE("numbers are weak: they adopt the type of the array") {
     const Function scale = compile("y[i] := a*x[i]");
     const Array y = scale(2.5, vector_of({1, 2}));
