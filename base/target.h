@@ -41,6 +41,8 @@ struct Target {
     int vector_bytes = 16;  ///< width of a vector register: 64 AVX-512, 32 AVX2, 16 SSE2
     int vector_registers = 16;
     bool has_fma = false;
+    /// Sums of two products of bf16 numbers are one instruction, about as fast as a multiply-add.
+    bool has_bf16_dot = false;
     std::int64_t l1_bytes = 32 << 10;
     std::int64_t l2_bytes = 1 << 20;
     GpuTarget gpu = {};  ///< with a compute capability: code is for this GPU

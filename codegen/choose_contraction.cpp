@@ -11,11 +11,17 @@
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
+#include "codegen/pair_products.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
 
 namespace {
+
+/// The narrowest vector of VDPBF16PS.
+constexpr std::int64_t least_paired_lanes = 4;
+/// What it takes, in multiply-adds: Zen 5 does 1.85 products in the time of one.
+constexpr double operations_of_pair = 1.08;
 
 /// Below this many points tiles do not pay for their code.
 constexpr double least_points = 4096;
@@ -39,20 +45,24 @@ class Chooser {
     }
 
     std::optional<ContractionChoice> run() {
-        if (!is_possible()) return std::nullopt;
         std::optional<ContractionChoice> best;
-        for (const Rows allowed : {Rows::any, Rows::whole, Rows::most}) {
-            choice_.tile = choose_tile(c(), choice_.row_axis.extent, lanes(), target_, allowed);
-            choose_places();
-            if (estimate() && (!best || choice_.cycles < best->cycles)) best = choice_;
+        for (const Pairing pairing : {Pairing::none, Pairing::pairs}) {
+            if (!is_possible(pairing)) continue;
+            choice_.pairing = pairing;
+            for (const Rows allowed : {Rows::any, Rows::whole, Rows::most}) {
+                choice_.tile = choose_tile(c(), choice_.row_axis.extent, lanes(), target_, allowed);
+                choose_places();
+                if (estimate() && (!best || choice_.cycles < best->cycles)) best = choice_;
+            }
         }
         return best;
     }
 
     /// Every tile, with each way to read its operands.
-    std::vector<ContractionChoice> all() {
+    std::vector<ContractionChoice> all(Pairing pairing) {
         std::vector<ContractionChoice> choices;
-        if (!is_possible()) return choices;
+        if (!is_possible(pairing)) return choices;
+        choice_.pairing = pairing;
         for (const TileShape& tile : all_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
             choice_.tile = tile;
             for (const Reading rows : {Reading::packed, Reading::in_place})
@@ -92,7 +102,11 @@ class Chooser {
     [[nodiscard]] std::int64_t lanes() const {
         return std::min(codegen::lanes(kernel_, target_), power_of_two_above(c().lane.extent));
     }
-    [[nodiscard]] bool is_possible() const { return lanes() >= 2 && conditions_allow(); }
+    [[nodiscard]] bool is_possible(Pairing pairing) const {
+        if (pairing == Pairing::pairs)
+            return lanes() >= least_paired_lanes && is_pair_product(kernel_, c(), target_);
+        return lanes() >= 2 && conditions_allow();
+    }
     /// The cost of a tile and its readings, if they are possible.
     [[nodiscard]] bool estimate() {
         if (!is_readable() || packed_elements() > most_packed) return false;
@@ -255,23 +269,22 @@ class Chooser {
         constexpr double copied = 0.3;
         constexpr double from_memory = 1;
         const double elements = packed_elements();
-        const double bytes = elements * double(size_bytes(kernel_.body->dtype));
+        const double bytes = elements * double(size_bytes(panel_dtype(kernel_, choice_)));
         return elements * (bytes > 8 * double(target_.l2_bytes) ? copied + from_memory : copied);
     }
-    /// Two operations a cycle, and what loads take beside them; panels; writes.
+    /// Operations, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {
         const TileShape& tile = choice_.tile;
         const auto area = double(tile.rows * tile.vectors);
         const double vectors = double(points(c().columns)) *
                                double(ceil_div(c().lane.extent, tile.columns()) * tile.vectors);
         const double rows = double(row_tiles() * tile.rows);
-        const double operations = std::max(1.0, body_cost(kernel_) - 2);
         const double latency = std::max(1.0, 8 / area);
         // As many loads as operations can be done in a cycle: two.
         const double loads_each = double(tile.rows + tile.vectors) / area;
         const double loads = std::max(1.0, loads_each) + 0.1 * loads_each;
-        return double(points(c().batch)) * rows * vectors * depth_ * operations / 2 * latency *
-                   loads +
+        return double(points(c().batch)) * rows * vectors * depth_ *
+                   vector_cycles(kernel_, choice_) * latency * loads +
                packing_cycles() + write_cycles(kernel_, c().lane) * double(points(kernel_.free));
     }
 
@@ -319,6 +332,37 @@ bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contractio
            std::ranges::all_of(kernel.conditions.equal_zero, is_of_batch);
 }
 
+DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice) {
+    return choice.pairing == Pairing::pairs ? DType::bf16 : kernel.body->dtype;
+}
+
+double vector_cycles(const Kernel& kernel, const ContractionChoice& choice) {
+    const double operations = choice.pairing == Pairing::pairs
+                                  ? operations_of_pair / 2
+                                  : std::max(1.0, body_cost(kernel) - 2);
+    return operations / 2;
+}
+
+std::vector<Directive> tile_directives(const Kernel& kernel, const ContractionChoice& choice) {
+    const auto name = [&](const Axis& axis) { return kernel.nest.at(axis.var).name; };
+    const TileShape& tile = choice.tile;
+    std::vector<Directive> directives;
+    if (const auto& f = choice.flattened)
+        directives.push_back({"flatten",
+                              name(f->flat),
+                              {f->outer.extent, f->inner.extent, f->pitch},
+                              "rows, columns, from row to row: lanes run on through all rows"});
+    directives.push_back({"tile", name(choice.row_axis), {tile.rows}, "rows of accumulators"});
+    directives.push_back({"tile",
+                          name(choice.contraction.lane),
+                          {tile.vectors, tile.lanes},
+                          "vectors of lanes; contiguous in the result"});
+    if (choice.pairing == Pairing::pairs)
+        directives.push_back(
+            {"pair", name(kernel.reduced.back()), {2}, "points of one instruction on bf16"});
+    return directives;
+}
+
 std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const Target& target,
                                                     const std::optional<Axis>& lane) {
     if (points(kernel.free) == 0 || points(kernel.reduced) < 2) return std::nullopt;
@@ -355,7 +399,8 @@ std::vector<ContractionChoice> equal_choices(const Kernel& kernel, const Contrac
     std::vector<ContractionChoice> choices = {usual};
     const auto add = [&](Contraction contraction, const std::optional<Flattened>& flattened) {
         const Kernel& contracted = flattened ? flattened->kernel : kernel;
-        for (ContractionChoice& each : Chooser(contracted, std::move(contraction), target).all()) {
+        for (ContractionChoice& each :
+             Chooser(contracted, std::move(contraction), target).all(usual.pairing)) {
             each.flattened = flattened;
             choices.push_back(std::move(each));
         }
@@ -378,7 +423,7 @@ std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choi
     const Contraction& c = choice.contraction;
     const auto depth = double(points(kernel.reduced));
     const double bytes =
-        depth * double(choice.tile.columns()) * double(size_bytes(kernel.body->dtype));
+        depth * double(choice.tile.columns()) * double(size_bytes(panel_dtype(kernel, choice)));
     const double chunks = std::ceil(2 * bytes / double(target.l2_bytes));
     const double columns =
         double(points(c.batch)) * double(points(c.columns)) * double(c.lane.extent);

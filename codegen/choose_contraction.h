@@ -5,6 +5,7 @@
 
 #include "codegen/contraction.h"
 #include "codegen/flatten.h"
+#include "codegen/schedule.h"
 #include "codegen/tile_shape.h"
 
 namespace ricci::codegen {
@@ -22,12 +23,22 @@ struct ContractionChoice {
     std::optional<Flattened> flattened = std::nullopt;
     Axis row_axis;  ///< the one of the rows that is tiled: the longest
     TileShape tile;
-    std::vector<Reading> rows;     ///< by row operand
-    std::vector<Reading> columns;  ///< by column operand
+    std::vector<Reading> rows;        ///< by row operand
+    std::vector<Reading> columns;     ///< by column operand
+    Pairing pairing = Pairing::none;  ///< pairs: both operands are packed, in bf16
     std::int64_t tiles = 0;
     double cycles = 0;  ///< of the tiles and of packing, roughly
     double blocks = 1;  ///< tiles of a task, in parts of what is usual
 };
+
+/// The type of the elements of panels.
+[[nodiscard]] DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice);
+
+/// Cycles of a vector of accumulators at a reduced point, loads apart: two operations a cycle.
+[[nodiscard]] double vector_cycles(const Kernel& kernel, const ContractionChoice& choice);
+/// What a schedule says of the tile. The reduced axes are in the order in which they are walked.
+[[nodiscard]] std::vector<Directive> tile_directives(const Kernel& kernel,
+                                                     const ContractionChoice& choice);
 
 /// Whether conditions tie the reduced axes to the batch alone.
 [[nodiscard]] bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction);

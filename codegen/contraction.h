@@ -41,6 +41,9 @@ struct Contraction {
 /// Places a multiple of so many bytes apart meet in one or two sets of the first-level cache.
 inline constexpr std::int64_t sets_bytes = 2048;
 
+/// Whether neighbouring points of the last reduced axis stand side by side (pair_products.h).
+enum class Pairing : std::uint8_t { none, pairs };
+
 /// Which free axis runs in lanes.
 enum class LaneRule : std::uint8_t {
     nearest,   ///< the longest in which every write is contiguous, else that of the shortest steps

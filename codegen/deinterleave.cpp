@@ -24,6 +24,14 @@ std::pair<std::int64_t, std::int64_t> range(const Kernel& kernel, const Load& lo
 
 }  // namespace
 
+AffineForm Deinterleaved::at(Nest& nest, Body& body, const AffineForm& element) const {
+    const VarId residue = nest.add(Var{"residue"});
+    const VarId quotient = nest.add(Var{"quotient"});
+    body.push_back(make_let_var(residue, element - form(first), 1, step));
+    body.push_back(make_let_var(quotient, element - form(first), step, 0));
+    return form(residue, elements) + form(quotient);
+}
+
 std::int64_t span_of_load(const Kernel& kernel, const Load& load) {
     const auto [first, last] = range(kernel, load);
     return std::max<std::int64_t>(last - first + 1, 0);

@@ -15,6 +15,10 @@ struct Deinterleaved {
     std::int64_t first = 0;     ///< the element of the operand's buffer that is copied to 0
     std::int64_t step = 1;      ///< residues
     std::int64_t elements = 0;  ///< of one residue, with those that fill the last vector
+
+    /// Where an element of the operand's buffer is in the copy: its quotient by the step, among the
+    /// elements of its residue. Names both in `body`.
+    [[nodiscard]] AffineForm at(Nest& nest, Body& body, const AffineForm& element) const;
 };
 
 /// From the first element that a load of an affine place reads to the last one: what is copied, but

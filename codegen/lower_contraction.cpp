@@ -17,6 +17,7 @@
 #include "codegen/lower.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pack.h"
+#include "codegen/pair_products.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 #include "codegen/tuned_contraction.h"
@@ -49,6 +50,7 @@ class ContractionLowering {
         rows_.step = tile_.rows;
         columns_ = {c_.columns, c_.lane, tile_.columns()};
         if (choice_.flattened) kernel_.writes = choice_.flattened->writes;
+        if (is_paired()) kernel_.reduced = with_pairs_last(kernel_.reduced);
         schedule_ = {Strategy::contraction, kernel.nest.name, work_of(kernel),
                      std::move(directives)};
         are_conditions_packed_ = are_conditions_of_batch(kernel_, c_);
@@ -145,9 +147,11 @@ class ContractionLowering {
         }
         Kernel packed = kernel_;
         if (!are_conditions_packed_) packed.conditions = {};
-        return {.term = operand.term,
-                .panels = pack(packed, operand.term, c_.batch, tiling, side, name, builder_)};
+        const Value& term = operand.term;
+        return {term, pack(packed, is_paired() ? unconverted(term) : term, c_.batch, tiling, side,
+                           choice_.pairing, name, builder_)};
     }
+    [[nodiscard]] bool is_paired() const { return choice_.pairing == Pairing::pairs; }
 
     /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
     void choose_depth_loops() {
@@ -169,8 +173,11 @@ class ContractionLowering {
                 depth_loops_.push_back({loop.axis, loop.lower, loop.upper});
             return;
         }
-        const Axis k{kernel_.nest.add(Var{"k"}), points(kernel_.reduced)};
-        depth_ = form(k.var);
+        const std::int64_t step = is_paired() ? 2 : 1;
+        const std::vector<Axis>& all = kernel_.reduced;
+        const Axis k{kernel_.nest.add(Var{"k"}),
+                     points(is_paired() ? padded_to_pairs(all) : all) / step};
+        depth_ = form(k.var, step);
         depth_loops_ = {{k, bound(0), bound(k.extent)}};
     }
 
@@ -178,8 +185,10 @@ class ContractionLowering {
 
     void make_registers() {
         accumulator_ = make_accumulator(kernel_, tile_.rows * tile_.columns());
+        const std::int64_t line = is_paired() ? 0 : tile_.columns();
         for (Source& source : column_sources_)
-            source.line = add_registers(kernel_.nest, "line", source.term->dtype, tile_.columns());
+            if (line > 0)
+                source.line = add_registers(kernel_.nest, "line", source.term->dtype, line);
         const bool is_any_direct = std::ranges::any_of(
             column_sources_, [](const Source& source) { return !source.panels; });
         if (may_overlap())
@@ -200,16 +209,14 @@ class ContractionLowering {
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
     Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
         const auto depth = double(points(kernel_.reduced));
-        const double element_cycles = std::max(1.0, body_cost(kernel_) - 2) / 2;
-        const double tile_cycles = depth * double(tile_.rows * tile_.vectors) * element_cycles;
-        const double all =
-            tile_cycles * double(row_tiles.extent * column_tiles.extent * points(rows_.outer) *
-                                 points(columns_.outer) * points(c_.batch));
+        const double area = double(tile_.rows * tile_.vectors);
+        const double tile_cycles = depth * area * vector_cycles(kernel_, choice_);
+        const double all = tile_cycles * double(choice_.tiles);
         const Blocks sizes =
             choose_blocks(tile_, row_tiles.extent, column_tiles.extent,
                           {.tile = tile_cycles,
                            .all = all,
-                           .line_bytes = depth * double(size_bytes(kernel_.body->dtype)),
+                           .line_bytes = depth * double(size_bytes(panel_dtype(kernel_, choice_))),
                            .share = choice_.blocks},
                           builder_.target());
         Nest& nest = kernel_.nest;
@@ -236,19 +243,8 @@ class ContractionLowering {
     }
 
     void describe(const TaskSplit& split, const Blocks& blocks) {
-        const Nest& nest = kernel_.nest;
         auto& directives = schedule_.directives;
-        if (const auto& f = choice_.flattened)
-            directives.push_back({"flatten",
-                                  nest.at(f->flat.var).name,
-                                  {f->outer.extent, f->inner.extent, f->pitch},
-                                  "rows, columns, from row to row: lanes run on through all rows"});
-        directives.push_back(
-            {"tile", nest.at(rows_.axis.var).name, {tile_.rows}, "rows of accumulators"});
-        directives.push_back({"tile",
-                              nest.at(c_.lane.var).name,
-                              {tile_.vectors, tile_.lanes},
-                              "vectors of lanes; contiguous in the result"});
+        for (const Directive& each : tile_directives(kernel_, choice_)) directives.push_back(each);
         directives.push_back({"block",
                               "",
                               {blocks.row_tiles, blocks.column_tiles},
@@ -371,7 +367,7 @@ class ContractionLowering {
 
     Body depth() {
         const auto inner = depth_loops_.begin() + std::ptrdiff_t(outer_loops_);
-        Body step = guarded(depth_test_, depth_step());
+        Body step = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
         Body body = set_mask();
         append(body, wrap({inner, depth_loops_.end()}, std::move(step)));
         return wrap({depth_loops_.begin(), inner}, std::move(body));
@@ -383,7 +379,9 @@ class ContractionLowering {
         for (const Source& source : column_sources_) {
             const Lanes lanes = all_lanes();
             std::optional<AffineForm> first;
-            if (source.deinterleaved) first = first_neighbour(body, source);
+            if (const auto& copy = source.deinterleaved)
+                first = copy->at(kernel_.nest, body,
+                                 at(form(0), form(0))(std::get<Load>(source.term->term).at.affine));
             const bool is_masked = mask_ && !source.panels;
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
                        const Value value =
@@ -400,6 +398,21 @@ class ContractionLowering {
         }
         append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
         return body;
+    }
+
+    /// Two reduced points: one instruction an element of the tile, on both operands' own numbers.
+    Body pair_step() {
+        const auto pair = [&](const Source& source, VarId tile, const AffineForm& element) {
+            const AffineForm first = source.panels->at(form(tile), depth_, element);
+            return LoadPair{make_load(kernel_.nest, source.buffer, {first}),
+                            make_load(kernel_.nest, source.buffer, {first + form(1)})};
+        };
+        return elements(
+            [&](const AffineForm& element, const AffineForm& row, const AffineForm& column) {
+                const Value sum = make_pair_product(pair(row_sources_[0], row_tile_, row),
+                                                    pair(column_sources_[0], column_tile_, column));
+                return combine(kernel_, accumulator_, element, sum, {});
+            });
     }
 
     /// Columns that are read where they stand, in short pieces from far places, are asked for while
@@ -435,19 +448,6 @@ class ContractionLowering {
         return !load.at.computed && load.at.affine.coefficient(c_.lane.var) == 1 &&
                buffer.elements * std::int64_t(size_bytes(buffer.dtype)) >
                    4 * builder_.target().l2_bytes;
-    }
-
-    /// Where the copy holds the tile's first column: its quotient by the step, among the elements
-    /// of its residue.
-    AffineForm first_neighbour(Body& body, const Source& source) {
-        const Deinterleaved& copy = *source.deinterleaved;
-        const auto& load = std::get<Load>(source.term->term);
-        const AffineForm element = at(form(0), form(0))(load.at.affine) - form(copy.first);
-        const VarId residue = kernel_.nest.add(Var{"residue"});
-        const VarId quotient = kernel_.nest.add(Var{"quotient"});
-        body.push_back(make_let_var(residue, element, 1, copy.step));
-        body.push_back(make_let_var(quotient, element, copy.step, 0));
-        return form(residue, copy.elements) + form(quotient);
     }
 
     /// The operand's value at a row or column of the tile.

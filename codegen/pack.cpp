@@ -2,12 +2,14 @@
 #include "codegen/pack.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/integer.h"
 #include "codegen/kernel_work.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
+#include "codegen/pair_products.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
@@ -50,10 +52,11 @@ constexpr std::int64_t least_long_sum = 256;
 
 class Packer {
   public:
-    Packer(const Kernel& kernel, const Value& term, const Tiling& tiling, const std::string& name,
-           PlanBuilder& builder)
+    Packer(const Kernel& kernel, const Value& term, const Tiling& tiling, Pairing pairing,
+           const std::string& name, PlanBuilder& builder)
         : term_(term),
           tiling_(tiling),
+          pair_(pairing == Pairing::pairs ? 2 : 1),
           builder_(builder),
           schedule_{Strategy::contraction, name, {}} {
         kernel_.nest = kernel.nest;
@@ -65,7 +68,7 @@ class Packer {
         kernel_.conditions = kernel.conditions;
         kernel_.next_let = kernel.next_let;
         lanes_ = std::max<std::int64_t>(
-            1, builder.target().vector_bytes / std::int64_t(size_bytes(term->dtype)));
+            1, builder.target().vector_bytes / (pair_ * std::int64_t(size_bytes(term->dtype))));
     }
 
     Panels run(const std::vector<Axis>& batch, Side side) {
@@ -124,6 +127,14 @@ class Packer {
         copying.writes = {{buffer_, {reduced_point(copying.free)}, term_, std::nullopt}};
         return copying;
     }
+    /// A reduced point, or a pair of them: what the reduced axes' variables are at the first, and
+    /// how many of the pair there are; others are 0.
+    struct Points {
+        Substitution to = {};
+        std::int64_t count = 2;
+    };
+    using MakeLines = std::function<Body(const Points&)>;
+
     enum class Layout : std::uint8_t {
         interleaved,
         copied_rows,      ///< by row, as they stand
@@ -135,14 +146,14 @@ class Packer {
         const bool has_contiguous_rows = is_contiguous(term_, last.var);
         if (!is_contiguous(term_, tiling_.axis.var))
             return has_contiguous_rows ? Layout::copied_rows : Layout::interleaved;
-        const bool has_squares =
-            !has_contiguous_rows && last.extent >= lanes_ && tiling_.axis.extent >= lanes_;
+        const bool has_squares = !has_contiguous_rows && pair_ == 1 && last.extent >= lanes_ &&
+                                 tiling_.axis.extent >= lanes_;
         return has_squares && points(kernel_.reduced) >= least_long_sum ? Layout::transposed_rows
                                                                         : Layout::interleaved;
     }
     void lay_out_by_row() {
         const std::int64_t line = line_bytes / std::int64_t(size_bytes(term_->dtype));
-        const std::int64_t lines = (points(kernel_.reduced) + line - 1) / line | 1;
+        const std::int64_t lines = (points(panel_points()) + line - 1) / line | 1;
         panels_.point_step = 1;
         panels_.element_step = lines * line;
         panels_.elements = tiling_.step * panels_.element_step;
@@ -150,8 +161,8 @@ class Packer {
     }
     void lay_out_interleaved() {
         panels_.point_step = tiling_.step;
-        panels_.element_step = 1;
-        panels_.elements = points(kernel_.reduced) * tiling_.step;
+        panels_.element_step = pair_;
+        panels_.elements = points(panel_points()) * tiling_.step;
         find_squares();
         describe(!is_contiguous(term_, tiling_.axis.var) && !squares_);
     }
@@ -175,8 +186,16 @@ class Packer {
 
     [[nodiscard]] bool has_edge() const { return tiling_.axis.extent % tiling_.step != 0; }
     [[nodiscard]] AffineForm first() const { return form(tile_.var, tiling_.step); }
-    [[nodiscard]] Address place(const AffineForm& element) const {
-        return {panels_.at(form(tile_.var), reduced_point(kernel_.reduced), element)};
+    /// The reduced points of a panel.
+    [[nodiscard]] std::vector<Axis> panel_points() const {
+        return pair_ == 1 ? kernel_.reduced : padded_to_pairs(kernel_.reduced);
+    }
+    [[nodiscard]] bool has_odd_end() const { return kernel_.reduced.back().extent % pair_ != 0; }
+    /// Where an element is at a reduced point, the first of its pair or the next.
+    [[nodiscard]] Address place(const AffineForm& element, std::int64_t next = 0) const {
+        // The next of an interleaved pair is one element further, not one line.
+        return {panels_.at(form(tile_.var), reduced_point(panel_points()), element) -
+                form(next * (panels_.point_step - 1))};
     }
     Body store(const Address& at, const Value& value) {
         Body body;
@@ -223,6 +242,13 @@ class Packer {
             AxisRange beyond{rows, bound(0), bound(tiling_.step)};
             beyond.lower.push_back({form(tiling_.axis.extent) - first()});
             append(body, wrap({beyond}, vectors(make_number(term_->dtype, 0))));
+        }
+        if (has_odd_end()) {
+            Substitution end;
+            end.replace(last.var, form(last.extent));
+            append(body, wrap({{rows, bound(0), bound(tiling_.step)}},
+                              over_points_but(last, store(end(place(form(row))),
+                                                          make_number(term_->dtype, 0)))));
         }
         return body;
     }
@@ -290,41 +316,55 @@ class Packer {
         if (tiling_.step % lanes.lanes != 0) lanes.limit = bound(tiling_.step);
         Body body;
         // Right before the elements where all panels have an edge: the line is in the first cache.
-        Body zeros = has_edge() ? zero_edge(lanes) : Body{};
-        if (has_edge() && (tile_.extent > 1 || squares_)) {
+        const bool is_apart = has_edge() && (tile_.extent > 1 || squares_);
+        if (is_apart) {
             const Value is_last = make_operation(
                 Op::eq, {make_index(form(tile_.var)), make_integer(tile_.extent - 1)},
                 DType::boolean);
-            append(body, guarded(is_last, over_outer_squares(over_points(std::move(zeros)))));
-            zeros.clear();
+            append(body, guarded(is_last, over_outer_squares(over_points([&](const Points& at) {
+                                     return zero_edge(lanes, at);
+                                 }))));
         }
+        const Lanes whole = lanes;
         if (has_edge()) lanes.limit = with(lanes.limit, form(tiling_.axis.extent) - first());
         if (squares_) {
             append(body, transpose(lanes));
             return body;
         }
-        append(zeros, vectors_of_elements(lanes, Substitution{}, form(0)));
-        append(body, over_points(std::move(zeros)));
+        append(body, over_points([&](const Points& at) {
+                   Body lines = has_edge() && !is_apart ? zero_edge(whole, at) : Body{};
+                   append(lines, vectors_of_elements(lanes, at, form(0)));
+                   return lines;
+               }));
         return body;
     }
     /// The vectors of a line of the last tile that reach beyond the axis, as zeros.
-    Body zero_edge(const Lanes& lanes) {
+    Body zero_edge(const Lanes& lanes, const Points& at) {
         const std::int64_t inside = tiling_.axis.extent - (tile_.extent - 1) * tiling_.step;
         const std::int64_t whole = inside / lanes.lanes;
         Lanes beyond{lanes.lanes, lanes.unroll - whole, lanes.limit};
         for (BoundTerm& term : beyond.limit) term.form.constant -= whole * lanes.lanes;
         return over_lanes(kernel_.nest, beyond, [&](const AffineForm& offset) {
-            return store(place(form(whole * lanes.lanes) + offset), make_number(term_->dtype, 0));
+            return store_at({at.to, 0}, form(whole * lanes.lanes) + offset);
         });
     }
-    /// The lines of one reduced point, from element `start` on.
-    Body vectors_of_elements(const Lanes& lanes, const Substitution& point,
-                             const AffineForm& start) {
-        return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-            Substitution here = point;
-            here.replace(tiling_.axis.var, first() + start + offset);
-            return store(here(place(start + offset)), here(term_));
-        });
+    /// The lines of one reduced point, or of a pair, from element `start` on.
+    Body vectors_of_elements(const Lanes& lanes, const Points& at, const AffineForm& start) {
+        return over_lanes(kernel_.nest, lanes,
+                          [&](const AffineForm& offset) { return store_at(at, start + offset); });
+    }
+    /// An element at a reduced point, or at both of a pair.
+    Body store_at(const Points& at, const AffineForm& element) {
+        Body body;
+        const VarId last = kernel_.reduced.back().var;
+        for (std::int64_t next = 0; next < pair_; ++next) {
+            Substitution here = at.to;
+            if (next > 0) here.replace(last, at.to(form(last)) + form(next));
+            here.replace(tiling_.axis.var, first() + element);
+            append(body, store(here(place(element, next)),
+                               next < at.count ? here(term_) : make_number(term_->dtype, 0)));
+        }
+        return body;
     }
 
     /// Rows that are contiguous in a reduced axis, or in an outer one, become lines: squares
@@ -362,44 +402,56 @@ class Packer {
         const VarId square = nest.add(Var{"square"});
         const VarId point = nest.add(Var{"p"});
         const AffineForm element = form(square, lanes.lanes);
+        const bool is_paired = pair_ > 1 && last == kernel_.reduced.back();
+        const std::int64_t step = is_paired ? pair_ : 1;
+        const std::int64_t length = step * lanes.lanes;
+        const std::int64_t whole = last.extent / length * length;
         Lanes across{lanes.lanes, 1, lanes.limit};
         for (BoundTerm& term : across.limit) term.form = term.form - element;
-        Substitution here;
-        here.replace(last.var, form(start) + form(point));
-        Body lines;
-        lines.push_back(make_loop(point, Bind::unroll, lanes.lanes,
-                                  vectors_of_elements(across, here, element)));
+        const auto lines = [&](Points at) {
+            at.to.replace(last.var, form(start) + form(point, step));
+            Body loop;
+            loop.push_back(make_loop(point, Bind::unroll, lanes.lanes,
+                                     vectors_of_elements(across, at, element)));
+            return loop;
+        };
+        const auto along = [&](const Points& at) {
+            Body loop;
+            loop.push_back(
+                make_loop(start, Bind::serial, bound(0), bound(whole), lines(at), length));
+            return loop;
+        };
+        const auto rest = [&](const Points& at) {
+            const auto vectors = [&](const Points& each) {
+                return vectors_of_elements(lanes, each, form(0));
+            };
+            if (is_paired) return over_pairs(bound(whole), bound(last.extent), vectors);
+            Body loop;
+            loop.push_back(
+                make_loop(last.var, Bind::serial, bound(whole), bound(last.extent), vectors(at)));
+            return loop;
+        };
         const auto over_lines = [&](Body square_body) {
             Body loop;
             loop.push_back(make_loop(square, Bind::serial, lanes.unroll, std::move(square_body)));
             return loop;
         };
-        const std::int64_t whole = last.extent / lanes.lanes * lanes.lanes;
-        Body rest;
-        if (whole < last.extent)
-            rest.push_back(make_loop(last.var, Bind::serial, bound(whole), bound(last.extent),
-                                     vectors_of_elements(lanes, Substitution{}, form(0))));
-        Body body;
-        if (has_outer_squares()) {
-            // Along each line of squares: the rows of one are near those of the next.
-            Body squares = over_lines(over_points_but(last, std::move(lines)));
-            rest = over_points_but(last, std::move(rest));
-            squares.insert(squares.begin(),
-                           make_let_var(start, form(strip_.var, lanes.lanes), 1, 0));
-            const auto test = [&](Op op) {
-                return make_operation(
-                    op, {make_index(form(strip_.var)), make_integer(whole / lanes.lanes)},
-                    DType::boolean);
-            };
-            body = rest.empty() ? std::move(squares) : guarded(test(Op::lt), std::move(squares));
-            if (!rest.empty()) append(body, guarded(test(Op::ge), std::move(rest)));
+        if (!has_outer_squares()) {
+            Body body = over_lines(over_points_but(last, along));
+            if (whole < last.extent) append(body, over_points_but(last, rest));
             return body;
         }
-        Body along;
-        along.push_back(
-            make_loop(start, Bind::serial, bound(0), bound(whole), std::move(lines), lanes.lanes));
-        body = over_lines(over_points_but(last, std::move(along)));
-        append(body, over_points_but(last, std::move(rest)));
+        // Along each line of squares: the rows of one are near those of the next.
+        Body squares = over_lines(over_points_but(last, lines));
+        squares.insert(squares.begin(), make_let_var(start, form(strip_.var, lanes.lanes), 1, 0));
+        if (whole == last.extent) return squares;
+        const auto test = [&](Op op) {
+            return make_operation(op,
+                                  {make_index(form(strip_.var)), make_integer(whole / lanes.lanes)},
+                                  DType::boolean);
+        };
+        Body body = guarded(test(Op::lt), std::move(squares));
+        append(body, guarded(test(Op::ge), over_points_but(last, rest)));
         return body;
     }
 
@@ -410,7 +462,16 @@ class Packer {
             if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
         return wrap(outer, std::move(body));
     }
-    Body over_points(Body body) {
+    /// The same by pairs, where these are not of that axis.
+    Body over_points_but(const Axis& but, const MakeLines& make) const {
+        const Axis last = kernel_.reduced.back();
+        if (pair_ == 1 || but == last) return over_points_but(but, make(Points{}));
+        std::vector<AxisRange> outer;
+        for (const Axis& axis : kernel_.reduced)
+            if (axis != but && axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
+        return wrap(outer, over_pairs(bound(0), bound(last.extent), make));
+    }
+    Body over_points(const MakeLines& make) const {
         std::vector<AxisRange> ranges;
         for (const ReducedLoop& loop : reduced_loops(kernel_, kernel_.reduced).loops)
             ranges.push_back({loop.axis, loop.lower, loop.upper});
@@ -419,7 +480,30 @@ class Packer {
             ranges[0].lower = bound(start);
             ranges[0].upper = with(bound(ranges[0].axis.extent), start + form(points_a_block));
         }
-        return wrap(ranges, std::move(body));
+        if (pair_ == 1) return wrap(ranges, make(Points{}));
+        const AxisRange last = ranges.back();
+        ranges.pop_back();
+        return wrap(ranges, over_pairs(last.lower, last.upper, make));
+    }
+    /// The body at the pairs of the last axis in a range; at its end the second point may be none.
+    Body over_pairs(const LoopBound& lower, const LoopBound& upper, const MakeLines& make) const {
+        const Axis last = kernel_.reduced.back();
+        Body body;
+        body.push_back(make_loop(last.var, Bind::serial, lower,
+                                 with(upper, form(last.extent / pair_ * pair_)), make(Points{}),
+                                 pair_));
+        if (!has_odd_end()) return body;
+        Points end{.count = 1};
+        end.to.replace(last.var, form(last.extent - 1));
+        Body tail = make(end);
+        if (block_) {
+            const Value is_last = make_operation(
+                Op::eq, {make_index(form(block_->axis.var)), make_integer(block_->axis.extent - 1)},
+                DType::boolean);
+            tail = guarded(is_last, std::move(tail));
+        }
+        append(body, std::move(tail));
+        return body;
     }
     void block_points() {
         // Gathers use whole cache lines of each row as they go from point to point: no blocks.
@@ -453,6 +537,7 @@ class Packer {
 
     const Value& term_;
     const Tiling& tiling_;
+    std::int64_t pair_;  ///< points side by side: 2 or 1
     PlanBuilder& builder_;
     Schedule schedule_;
     Kernel kernel_;
@@ -471,8 +556,9 @@ class Packer {
 }  // namespace
 
 Panels pack(const Kernel& kernel, const Value& term, const std::vector<Axis>& batch,
-            const Tiling& tiling, Side side, const std::string& name, PlanBuilder& builder) {
-    return Packer(kernel, term, tiling, name, builder).run(batch, side);
+            const Tiling& tiling, Side side, Pairing pairing, const std::string& name,
+            PlanBuilder& builder) {
+    return Packer(kernel, term, tiling, pairing, name, builder).run(batch, side);
 }
 
 }  // namespace ricci::codegen

@@ -6,6 +6,9 @@
 //                those of long sums that are not are transposed; the pitch is an odd number of
 //                cache lines, so that rows do not meet in one set
 // What lies beyond the tiled axis is 0 in the last tile.
+//
+// Of pairs of reduced points (pair_products.h) interleaved panels are [k/2][step][2], and of an odd
+// number of points both orders have a 0 after the last.
 #pragma once
 
 #include "codegen/contraction.h"
@@ -31,7 +34,8 @@ struct Panels {
     std::int64_t point_step = 0;    ///< from one reduced point to the next
     std::int64_t element_step = 0;  ///< from one row or column to the next
 
-    /// Where reduced point `k` of row or column `element` of panel `tile` is.
+    /// Where reduced point `k` of row or column `element` of panel `tile` is; of pairs an even one,
+    /// the next point stands behind it.
     [[nodiscard]] AffineForm at(const AffineForm& tile, const AffineForm& k,
                                 const AffineForm& element) const;
 };
@@ -45,7 +49,7 @@ enum class Side : std::uint8_t { rows, columns };
 /// Adds the step that packs an operand: tasks over panels, or over squares of rows; vectors along
 /// the contiguous side, or squares of both.
 [[nodiscard]] Panels pack(const Kernel& kernel, const Value& term, const std::vector<Axis>& batch,
-                          const Tiling& tiling, Side side, const std::string& name,
+                          const Tiling& tiling, Side side, Pairing pairing, const std::string& name,
                           PlanBuilder& builder);
 
 }  // namespace ricci::codegen

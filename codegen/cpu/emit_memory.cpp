@@ -116,7 +116,11 @@ llvm::Value* NestEmitter::load(const ValueNode& node, BufferId buffer, const Add
     const auto repetition =
         std::size_t(bindings_[std::size_t(*transposing_.var)].constant);  // from 0 by 1
     auto& columns = transposing_.columns[&node];
-    if (columns.empty()) columns = load_transposed(buffer, place);
+    if (columns.empty()) {
+        const DType dtype = nest_.at(buffer).dtype;
+        columns =
+            load_transposed(memory_type(ir_.getContext(), dtype), size_bytes(dtype), buffer, place);
+    }
     return from_memory(buffer, wide(columns.at(repetition))).value();
 }
 
@@ -126,23 +130,24 @@ bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access
            std::abs(access.lane) > 1 && at.affine.coefficient(*transposing_.var) == 1;
 }
 
-/// All columns of the square whose first row begins at the place.
-std::vector<llvm::Value*> NestEmitter::load_transposed(BufferId buffer, const Access& access) {
-    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
+/// All columns of the square whose first row begins at the place, of elements of so many bytes:
+/// one of the buffer, or several side by side.
+std::vector<llvm::Value*> NestEmitter::load_transposed(llvm::Type* element, std::size_t bytes,
+                                                       BufferId buffer, const Access& access) {
+    llvm::Type* step = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
     auto* vector = llvm::FixedVectorType::get(element, lanes_);
     const llvm::Align align(size_bytes(nest_.at(buffer).dtype));
     std::vector<llvm::Value*> rows;
     for (unsigned lane = 0; lane < lanes_; ++lane) {
         llvm::Value* row = ir_.CreateGEP(
-            element, access.pointer, ir_.getInt64(std::uint64_t(access.lane * std::int64_t(lane))));
+            step, access.pointer, ir_.getInt64(std::uint64_t(access.lane * std::int64_t(lane))));
         // Only a bound can mask here: the first lane runs, and stands in for those that do not.
         if (mask_) {
             row = ir_.CreateSelect(ir_.CreateExtractElement(mask_, lane), row, access.pointer);
         }
         rows.push_back(ir_.CreateAlignedLoad(vector, row, align));
     }
-    const std::size_t piece = piece_bytes / size_bytes(nest_.at(buffer).dtype);
-    return transposed(ir_, std::move(rows), std::min<std::size_t>(piece, lanes_));
+    return transposed(ir_, std::move(rows), std::min<std::size_t>(piece_bytes / bytes, lanes_));
 }
 
 Wide NestEmitter::load(BufferId buffer, const Access& access) {
@@ -262,7 +267,9 @@ void NestEmitter::store(const Store& store) {
     }
     const Wide old = load(store.buffer, place);
     Wide result = old;
-    if (*store.combine == Reducer::sum && ricci::is_floating(dtype) && !is_half(dtype)) {
+    if (const std::optional<Wide> sum = dot(store, old)) {
+        result = *sum;
+    } else if (*store.combine == Reducer::sum && ricci::is_floating(dtype) && !is_half(dtype)) {
         result = accumulate(old, store.value);
     } else {
         const Wide next = wide(value(store.value));

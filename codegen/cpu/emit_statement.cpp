@@ -151,7 +151,18 @@ void NestEmitter::allocate_buffers() {
 
 void NestEmitter::body(const Body& statements) {
     const std::size_t scopes = scopes_.size();
-    for (const Stmt& each : statements) statement(each);
+    for (std::size_t i = 0; i < statements.size(); ++i) {
+        const auto* first = std::get_if<Store>(&statements[i].node);
+        const auto* second = first != nullptr && i + 1 < statements.size()
+                                 ? std::get_if<Store>(&statements[i + 1].node)
+                                 : nullptr;
+        if (second != nullptr && is_pair(*first, *second)) {
+            store_pair(*first, *second);
+            ++i;
+        } else {
+            statement(statements[i]);
+        }
+    }
     close_scopes(scopes);
 }
 

@@ -155,7 +155,8 @@ class NestEmitter {
     llvm::Value* load(const ValueNode& node, BufferId buffer, const Address& at);
     [[nodiscard]] bool is_transposed(BufferId buffer, const Address& at,
                                      const Access& access) const;
-    std::vector<llvm::Value*> load_transposed(BufferId buffer, const Access& access);
+    std::vector<llvm::Value*> load_transposed(llvm::Type* element, std::size_t bytes,
+                                              BufferId buffer, const Access& access);
     Wide load(BufferId buffer, const Access& access);
     llvm::Value* load_lanes(BufferId buffer, const Access& access);
     [[nodiscard]] bool has_short_steps(BufferId buffer, const Access& access) const;
@@ -174,6 +175,13 @@ class NestEmitter {
     [[nodiscard]] bool is_local(BufferId buffer) const;
     Wide to_memory(BufferId buffer, Wide value);
     Wide from_memory(BufferId buffer, Wide value);
+
+    // Two elements that stand side by side: emit_pairs.cpp.
+    [[nodiscard]] bool is_pair(const Store& first, const Store& second) const;
+    void store_pair(const Store& first, const Store& second);
+    std::optional<Wide> transposed_pair(const Value& first, const Value& second);
+    std::optional<Wide> dot(const Store& store, Wide old);
+    llvm::Value* dot_operand(const Load& first);
 
     llvm::IRBuilderBase& ir_;
     const Nest& nest_;
