@@ -9,7 +9,7 @@
 //            (those of a register times a small factor); further terms are a mask (where one is 0
 //            or less no lane is active). Inactive lanes load and store nothing. Loads and stores
 //            whose address moves by 1 with the variable are vector accesses, by 0 broadcasts,
-//            otherwise gathers; two stores that fill every other element are one. No loop but `unroll` stands inside a vector loop; a Let or LetVar
+//            otherwise gathers. No loop but `unroll` stands inside a vector loop; a Let or LetVar
 //            inside may vary by lane.
 //   unroll   the body is repeated, the variable a constant. Constant bounds.
 //   serial   a loop with affine bounds; it may carry values through buffers.
@@ -24,9 +24,9 @@
 // subtraction; floating operations may be contracted to fma and sums reassociated only as the nest
 // spells out; NaN and infinities are honoured; integers wrap; `//`, `%` by zero give 0. max and min
 // (operations and combining stores) propagate NaN; of bool they are `or` and `and`.
-// What is added to an f32 slot of lanes and is the sum of two products of bf16 loads, `f32(a[i]) *
-// f32(b[j]) + f32(a[i+1]) * f32(b[j+1])`, may be one instruction (`Target::has_bf16_dot`) that takes
-// subnormal numbers and sums as 0.
+// What is added to f32 lanes of registers and is a sum of two products of bf16 loads,
+// `f32(a[i]) * f32(b[j]) + f32(a[i+1]) * f32(b[j+1])`, may be one instruction that takes subnormal
+// numbers and sums as 0 (`Target::has_bf16_dot`).
 // A Store with `combine` reads, combines and writes. Two tasks never write the same element (other
 // than by atomic stores) and no task reads what another writes. Numbers of Lets are unique in a
 // nest.

@@ -84,7 +84,12 @@ std::string interpreted_difference(const BoundProgram& program, const Signature&
 }
 
 std::string compiled_difference(const BoundProgram& program, const Signature& signature) {
-    const runtime::Executable executable(program, "test", runtime::target());
+    return compiled_difference(program, signature, runtime::target());
+}
+
+std::string compiled_difference(const BoundProgram& program, const Signature& signature,
+                                const Target& target) {
+    const runtime::Executable executable(program, "test", target);
     const std::vector<Array> arguments = random_arguments(program, signature, seed);
     const std::vector<Array> own = copies(program, arguments);
     std::vector<const Array*> pointers;

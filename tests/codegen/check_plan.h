@@ -38,5 +38,8 @@ inline constexpr std::uint64_t any_order = ~std::uint64_t{0};
 /// The same for the plan compiled for this machine and run.
 [[nodiscard]] std::string compiled_difference(const BoundProgram& program,
                                               const Signature& signature);
+/// The same for a target that this machine can run.
+[[nodiscard]] std::string compiled_difference(const BoundProgram& program,
+                                              const Signature& signature, const Target& target);
 
 }  // namespace ricci::tests

@@ -17,12 +17,14 @@ ArgumentSpec array(Shape shape, DType dtype = DType::f32) {
     return {.dtype = dtype, .shape = std::move(shape), .strides = {}, .value = {}};
 }
 
-codegen::Plan plan(const std::string& text, const Signature& signature) {
-    return codegen::plan(ricci::bind(canonicalise(parse_program(text)), signature), avx512);
+codegen::Plan plan(const std::string& text, const Signature& signature,
+                   const Target& target = avx512) {
+    return codegen::plan(ricci::bind(canonicalise(parse_program(text)), signature), target);
 }
 
-void check(const std::string& name, const std::string& text, const Signature& signature) {
-    tests::check_golden("nest/" + name, text + "\n\n" + str(plan(text, signature)));
+void check(const std::string& name, const std::string& text, const Signature& signature,
+           const Target& target = avx512) {
+    tests::check_golden("nest/" + name, text + "\n\n" + str(plan(text, signature, target)));
 }
 
 }  // namespace
@@ -30,6 +32,15 @@ void check(const std::string& name, const std::string& text, const Signature& si
 TEST_CASE("a linear layer with activation") {
     check("linear", "Y[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
           {{"W", array({256, 784})}, {"X", array({100, 784})}, {"b", array({256})}});
+}
+TEST_CASE("a linear layer in bf16 where pairs are one instruction") {
+    Target target = avx512;
+    target.has_bf16_dot = true;
+    check("linear_bf16", "Y[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
+          {{"W", array({80, 301}, DType::bf16)},
+           {"X", array({100, 301}, DType::bf16)},
+           {"b", array({80}, DType::bf16)}},
+          target);
 }
 TEST_CASE("the gradient of a linear layer's weights") {
     check("linear_weights", "dW[o,k] := dY[n,o]*X[n,k]",

@@ -45,6 +45,7 @@ Target small_target(std::uint64_t seed, Forced forced) {
             .vector_bytes = vector_bytes,
             .vector_registers = vector_bytes == 64 ? 32 : 16,
             .has_fma = true,
+            .has_bf16_dot = vector_bytes == 64,
             .l2_bytes = 4 << 10,
             .forced = forced};
 }
@@ -138,14 +139,22 @@ class Subject {
 constexpr std::initializer_list<Forced> in_most_programs = {
     Forced::reduced_lanes, Forced::free_lanes, Forced::scalar, Forced::two_levels, Forced::slices};
 
+/// The same arguments, those of f32 in another type.
+Signature with_floating(Signature signature, DType dtype) {
+    for (auto& [name, argument] : signature)
+        if (argument.dtype == DType::f32) argument.dtype = dtype;
+    return signature;
+}
+
 void check_programs(const RandomForms& forms,
-                    std::initializer_list<Forced> expected = in_most_programs) {
+                    std::initializer_list<Forced> expected = in_most_programs,
+                    DType floating = DType::f32) {
     Tally tally;
     for_each_program(
         program_count() / 3,
         [&](const RandomProgram& random, const Program& program) {
-            const std::string failures =
-                Subject(program, random.signature, random.seed).failures(tally);
+            const Signature signature = with_floating(random.signature, floating);
+            const std::string failures = Subject(program, signature, random.seed).failures(tally);
             if (!failures.empty()) FAIL_CHECK(format("{}{}", str(random), failures));
         },
         forms);
@@ -178,6 +187,10 @@ TEST_CASE("programs of all types compute the same by every strategy") {
 
 TEST_CASE("products compute the same by every strategy") {
     check_programs({.products = true}, {Forced::tiles, Forced::two_levels});
+}
+
+TEST_CASE("products of bf16 compute the same by every strategy") {
+    check_programs({.products = true}, {Forced::tiles, Forced::two_levels}, DType::bf16);
 }
 
 TEST_CASE("passes over rows compute the same by every strategy") {
