@@ -6,6 +6,10 @@
 #include <thread>
 #include <vector>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 namespace bench {
 namespace {
 
@@ -70,11 +74,40 @@ double rate(int threads, double seconds, double operations,
 
 constexpr double lane_steps = static_cast<double>(sizeof(Lanes) / sizeof(float)) * chains * steps;
 
+#ifdef __x86_64__
+__attribute__((target("avx512bf16,avx512f"))) void bf16_steps(Lanes* sums, Lanes a, Lanes b) {
+    Lanes s[chains];
+    for (int c = 0; c < chains; ++c) s[c] = sums[c];
+    for (int n = 0; n < steps; ++n)
+#pragma GCC unroll 12
+        for (int c = 0; c < chains; ++c)
+            s[c] = static_cast<Lanes>(_mm512_dpbf16_ps(static_cast<__m512>(s[c]),
+                                                       reinterpret_cast<__m512bh>(a),
+                                                       reinterpret_cast<__m512bh>(b)));
+    for (int c = 0; c < chains; ++c) sums[c] = s[c];
+}
+#else
+void bf16_steps(Lanes*, Lanes, Lanes) {}
+#endif
+
 }  // namespace
 
 double fma_limit(int threads, double seconds) {
     const Lanes a = Lanes{} + 0.999F, b = Lanes{} + 0.001F;
     return rate(threads, seconds, 2 * lane_steps, [&](Lanes* sums) { fma_steps(sums, a, b); });
+}
+
+bool has_bf16_dot() {
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+    return false;
+#endif
+}
+
+double bf16_limit(int threads, double seconds) {
+    return rate(threads, seconds, 4 * lane_steps,
+                [](Lanes* sums) { bf16_steps(sums, Lanes{}, Lanes{}); });
 }
 
 double distance_limit(int threads, double seconds) {

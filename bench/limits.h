@@ -10,5 +10,9 @@ double fma_limit(int threads, double seconds = 0.05);
 /// A subtraction and a fused multiply-add (3 operations in 2 slots): the inner step of a squared
 /// distance. Processors with adders beside their FMA units can do better than two slots.
 double distance_limit(int threads, double seconds = 0.05);
+/// Sums of two products of bf16 numbers (4 operations a lane), where `has_bf16_dot`.
+double bf16_limit(int threads, double seconds = 0.05);
+/// Whether this machine has an instruction for them.
+bool has_bf16_dot();
 
 }  // namespace bench

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include "bench/cpu/peers.h"
+#include "bench/limits.h"
 
 namespace bench {
 namespace {
@@ -19,14 +20,13 @@ class DnnlLinear {
         : X_(w.arguments[0].second),
           W_(w.arguments[1].second),
           b_(w.arguments[2].second),
-          Y_(DType::f32, {X_.shape()[0], W_.shape()[0]}),
-          dZ_(DType::f32, Y_.shape()) {}
+          Y_(X_.dtype(), {X_.shape()[0], W_.shape()[0]}),
+          dZ_(X_.dtype(), Y_.shape()) {}
 
     std::vector<DnnlStep> forward() {
         const auto k = X_.shape()[1];
         const auto o = W_.shape()[0];
-        const dnnl::memory::desc weights({k, o}, dnnl::memory::data_type::f32,
-                                         dnnl::memory::dims{1, k});
+        const dnnl::memory::desc weights({k, o}, plain(W_).data_type(), dnnl::memory::dims{1, k});
         dnnl::post_ops activation;
         activation.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
         dnnl::primitive_attr attributes;
@@ -90,27 +90,36 @@ class DnnlLinear {
     Array X_, W_, b_, Y_, dZ_;
 };
 
-Workload linear(std::int64_t shrink) {
+Workload linear(std::int64_t shrink, DType dtype = DType::f32) {
     const std::int64_t n = rows / shrink;
     const std::int64_t k = inputs / shrink;
     const std::int64_t o = outputs / shrink;
     Workload w{.program = "Y[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
-               .arguments = {randn("X", {n, k}), randn("W", {o, k}), randn("b", {o}),
-                             randn("dY", {n, o})}};
+               .arguments = {randn("X", {n, k}, dtype), randn("W", {o, k}, dtype),
+                             randn("b", {o}, dtype), randn("dY", {n, o}, dtype)}};
     w.goal = {Goal::Kind::ratio, 1.1};
     w.limit = {Limit::Kind::fma, 2.0 * double(n * k * o)};
     return w;
 }
 
 void add_linear(Suite& suite) {
-    suite.add("linear", "forward", [](std::int64_t shrink) {
-        Workload w = linear(shrink);
-        w.arguments.pop_back();
-        if (shrink > 1) return w;
-        DnnlLinear peer(w);
-        w.peers = {{"oneDNN", in_order(peer.forward()), peer.Y()}};
-        return w;
-    });
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+        const bool is_bf16 = dtype == DType::bf16;
+        if (is_bf16 && !has_bf16_dot()) continue;
+        suite.add("linear", is_bf16 ? "forward bf16" : "forward", [=](std::int64_t shrink) {
+            Workload w = linear(shrink, dtype);
+            w.arguments.pop_back();
+            if (is_bf16) {
+                w.goal.value = 1;
+                w.limit.kind = Limit::Kind::bf16;
+                w.tolerance = 1e-2;  // of results that are rounded to 8 bits
+            }
+            if (shrink > 1) return w;
+            DnnlLinear peer(w);
+            w.peers = {{"oneDNN", in_order(peer.forward()), peer.Y()}};
+            return w;
+        });
+    }
     struct Pass {
         const char* name;
         std::vector<std::string> wrt;

@@ -68,8 +68,9 @@ void open_blas(int threads) {
 void* handle(const Array& array) { return const_cast<void*>(array.data()); }
 
 dnnl::memory::data_type type_of(const Array& array) {
-    return array.dtype() == DType::f32 ? dnnl::memory::data_type::f32
-                                       : dnnl::memory::data_type::undef;
+    using Type = dnnl::memory::data_type;
+    if (array.dtype() == DType::bf16) return Type::bf16;
+    return array.dtype() == DType::f32 ? Type::f32 : Type::undef;
 }
 
 std::int64_t rows(const Matrix& m) {
@@ -83,13 +84,13 @@ std::int64_t columns(const Matrix& m) {
 std::int64_t batch(const Matrix& m) { return m.array.shape().size() == 3 ? m.array.shape()[0] : 1; }
 
 Peer dnnl_product(const Matrix& a, const Matrix& b, const Shape& c) {
-    Peer peer{.name = "oneDNN", .run = {}, .result = Array(DType::f32, c)};
+    Peer peer{.name = "oneDNN", .run = {}, .result = Array(a.array.dtype(), c)};
     const auto describe = [&](const Matrix& m) {
         const std::int64_t r = rows(m);
         const std::int64_t k = columns(m);
         const dnnl::memory::dims steps =
             m.is_transposed ? dnnl::memory::dims{r * k, 1, r} : dnnl::memory::dims{r * k, k, 1};
-        return dnnl::memory::desc({batch(m), r, k}, dnnl::memory::data_type::f32, steps);
+        return dnnl::memory::desc({batch(m), r, k}, type_of(m.array), steps);
     };
     const auto target = describe({peer.result, false});
     const dnnl::matmul::primitive_desc pd(dnnl::matmul::desc(describe(a), describe(b), target),
@@ -160,6 +161,8 @@ std::vector<Peer> product_peers(const Matrix& a, const Matrix& b, Shape c) {
     if (a.array.dtype() == DType::f32) {
         peers.push_back(dnnl_product(a, b, c));
         peers.push_back(blas_peer<float>(a, b, c, blas().sgemm));
+    } else if (a.array.dtype() == DType::bf16) {
+        return {dnnl_product(a, b, c)};
     } else {
         peers.push_back(blas_peer<double>(a, b, c, blas().dgemm));
     }

@@ -19,7 +19,7 @@ struct Matrix {
     ricci::Array array;
     bool is_transposed = false;
 };
-/// The peers for `c[m,n] = a[m,k] b[k,n]` in f32 or f64, batched where the arrays are.
+/// The peers for `c[m,n] = a[m,k] b[k,n]` in f32, f64 or bf16, batched where the arrays are.
 [[nodiscard]] std::vector<Peer> product_peers(const Matrix& a, const Matrix& b, ricci::Shape c);
 /// Those for `y[m] = a[m,k] x[k]`.
 [[nodiscard]] std::vector<Peer> vector_product_peers(const Matrix& a, const ricci::Array& x);

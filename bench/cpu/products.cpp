@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include "bench/cpu/peers.h"
+#include "bench/limits.h"
 
 namespace bench {
 namespace {
@@ -21,7 +22,7 @@ void add_product(Suite& suite, const std::string& row, Sizes sizes, const std::s
                  double goal, DType dtype = DType::f32) {
     const bool is_a = form[0] == 'T';
     const bool is_b = form[1] == 'T';
-    const std::string type = dtype == DType::f64 ? " f64" : "";
+    const std::string type = dtype == DType::f32 ? "" : format(" {}", name(dtype));
     suite.add(row, format("{}x{}x{} {}{}", sizes.m, sizes.k, sizes.n, form, type),
               [=](std::int64_t shrink) {
                   const auto m = std::max(sizes.m / shrink, std::int64_t{3});
@@ -34,6 +35,10 @@ void add_product(Suite& suite, const std::string& row, Sizes sizes, const std::s
                   w.goal = {Goal::Kind::ratio, goal};
                   // The limit is of f32 lanes: twice as many as of f64.
                   w.limit = multiply_adds(m * n * k * (dtype == DType::f64 ? 2 : 1));
+                  if (dtype == DType::bf16) {
+                      w.limit.kind = Limit::Kind::bf16;
+                      w.tolerance = 1e-2;  // of results that are rounded to 8 bits
+                  }
                   if (shrink > 1) return w;
                   w.peers = product_peers({w.arguments[0].second, is_a},
                                           {w.arguments[1].second, is_b}, {m, n});
@@ -78,6 +83,9 @@ void add_products(Suite& suite) {
     add_product(suite, "products", {1024, 784, 1024}, "NN", 0.97);
     add_product(suite, "products", {1024, 784, 1024}, "TN", 0.97);
     add_product(suite, "products", {1024, 1024, 1024}, "NN", 0.97, DType::f64);
+    if (has_bf16_dot())
+        for (const char* form : {"NN", "NT"})
+            add_product(suite, "products", {1024, 1024, 1024}, form, 1, DType::bf16);
     for (const char* form : {"NN", "NT"}) add_product(suite, "skinny", {64, 10, 784}, form, 1);
     add_product(suite, "skinny", {16, 1024, 1024}, "NN", 1);
     add_product(suite, "skinny", {1024, 16, 1024}, "NN", 1);

@@ -83,6 +83,7 @@ double seconds_at(const Limit& limit, int threads) {
     switch (limit.kind) {
         case Limit::Kind::none:     break;
         case Limit::Kind::fma:      return limit.amount / fma_limit(threads, 0.02);
+        case Limit::Kind::bf16:     return limit.amount / bf16_limit(threads, 0.02);
         case Limit::Kind::distance: return limit.amount / distance_limit(threads, 0.02);
         case Limit::Kind::copy:     return copy_seconds(limit.amount, threads);
         case Limit::Kind::read:     return read_seconds(limit.amount, threads);
