@@ -56,9 +56,10 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes);
     // A sum without a point reads nothing any more.
     result = without_unread(std::move(result));
-    const SharedOperandLimits limits =
+    SharedOperandLimits limits =
         is_forced ? SharedOperandLimits{.points = 0, .reuse = 1, .users = 1, .much_reuse = 1}
                   : SharedOperandLimits{};
+    limits.keeps_bf16 = target.has_bf16_dot;
     return with_narrow_places(with_shared_operands(std::move(result), limits));
 }
 

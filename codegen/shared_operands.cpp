@@ -121,6 +121,16 @@ class Reader {
     bool is_plain_ = true;
 };
 
+/// Whether every value of an f32 term is a number of bf16: one that is only chosen, or 0.
+bool is_of_bf16(Expr e) {
+    if (const auto* cast = std::get_if<Cast>(&e->term))
+        return e->dtype == DType::f32 && cast->a->dtype == DType::bf16;
+    const auto* apply = std::get_if<Apply>(&e->term);
+    if (apply == nullptr || apply->op != Op::select) return false;
+    const auto is_stored = [](Expr value) { return is_literal(value, 0) || is_of_bf16(value); };
+    return is_stored(apply->args[1]) && is_stored(apply->args[2]);
+}
+
 class SharedOperands {
   public:
     SharedOperands(BoundProgram& program, const SharedOperandLimits& limits)
@@ -233,9 +243,12 @@ class SharedOperands {
             at[d] = make_.add(make_.times(term, found.sign),
                               make_.integer(-found.sign * form.constant - low));
         }
-        const TensorId array = make_.array("shared", operand.term->dtype, std::move(shape));
+        const DType dtype = operand.term->dtype;
+        const DType stored = limits_.keeps_bf16 && is_of_bf16(operand.term) ? DType::bf16 : dtype;
+        const TensorId array = make_.array("shared", stored, std::move(shape));
         make_.define(array, indices, substitute(make_.context(), operand.term, here));
-        return make_.context().access(array, std::move(at), operand.term->dtype);
+        const Expr element = make_.context().access(array, std::move(at), stored);
+        return stored == dtype ? element : make_.context().cast(element, dtype);
     }
 
     BoundProgram& program_;

@@ -12,6 +12,8 @@ struct SharedOperandLimits {
     double reuse = 2;         ///< evaluations of the operand for each element, at least
     double users = 8;  ///< free points for each evaluation that the operand does not depend on ...
     double much_reuse = 6;  ///< ... unless each element is evaluated that often
+    /// Arrays of what are numbers of bf16 are of bf16: products take them in pairs.
+    bool keeps_bf16 = false;
 };
 
 /// `Y[o,y] := sum[r](X[pad(y+r-1)]*W[o,r])` reads each element of the padded X for many (y, r), and

@@ -81,6 +81,8 @@ TEST_CASE("pairs of bf16 in batches, over several axes, with what is done to the
           bf16({{"W", {37, 50}}, {"X", {20, 50}}, {"b", {37}}}));
     check("O[n,o,y,x] := W[o,c,r,s]*X[n,c,y+r,x+s]",
           bf16({{"W", {16, 4, 3, 3}}, {"X", {2, 4, 12, 12}}}));
+    check("O[n,o,y,x] := W[o,c,r,s]*X[n,c,pad(y+r-1),pad(x+s-1)] where y in 0:24, x in 0:24",
+          bf16({{"W", {16, 8, 3, 3}}, {"X", {2, 8, 24, 24}}}));
 }
 
 TEST_CASE("a product of one pair's half, and others than products, are not of pairs") {

@@ -22,6 +22,21 @@ const Signature line = {{"X", array({30})}, {"W", array({4, 3})}};
 
 }  // namespace
 
+TEST_CASE("a padded operand of bf16 is an array of bf16 where products take pairs") {
+    codegen::SharedOperandLimits limits = always;
+    limits.keeps_bf16 = true;
+    const Signature bf16 = {{"X", array({30}, DType::bf16)}, {"W", array({4, 3}, DType::bf16)}};
+    CHECK(shared("Y[o,y] := X[pad(y+r-1)]*W[o,r] where y in 0:30", bf16, limits) ==
+          "for u.3 in 0:32:\n"
+          "  shared.3[u.3] := bf16(u.3-1 >= 0 && u.3-1 < 30 ? f32(X.0[clamp(u.3-1, 0, 29)]) : "
+          "0.0)\n"
+          "for o.0 in 0:4, y.1 in 0:30:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3](f32(shared.3[y.1+r.2])*f32(W.1[o.0,r.2]))\n");
+    const std::string sums =
+        shared("Y[o,y] := (X[pad(y+r-1)] + X[pad(y+r)])*W[o,r] where y in 0:30", bf16, limits);
+    CHECK(sums.find("bf16(") == std::string::npos);
+}
+
 TEST_CASE("a padded operand is an array over the sums of its indices") {
     CHECK(shared("Y[o,y] := X[pad(y+r-1)]*W[o,r] where y in 0:30", line) ==
           "for u.3 in 0:32:\n"
