@@ -144,4 +144,10 @@ void for_each_tangent(std::size_t count, const CheckDerivative& check, const Ran
         check, forms);
 }
 
+Signature with_floating(Signature signature, DType dtype) {
+    for (auto& [name, argument] : signature)
+        if (argument.dtype == DType::f32) argument.dtype = dtype;
+    return signature;
+}
+
 }  // namespace ricci::tests

@@ -39,4 +39,7 @@ void for_each_gradient(std::size_t count, const CheckDerivative& check,
 void for_each_tangent(std::size_t count, const CheckDerivative& check,
                       const RandomForms& forms = {});
 
+/// The same arguments, those of f32 in another type.
+[[nodiscard]] Signature with_floating(Signature signature, DType dtype);
+
 }  // namespace ricci::tests

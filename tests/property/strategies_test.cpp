@@ -139,13 +139,6 @@ class Subject {
 constexpr std::initializer_list<Forced> in_most_programs = {
     Forced::reduced_lanes, Forced::free_lanes, Forced::scalar, Forced::two_levels, Forced::slices};
 
-/// The same arguments, those of f32 in another type.
-Signature with_floating(Signature signature, DType dtype) {
-    for (auto& [name, argument] : signature)
-        if (argument.dtype == DType::f32) argument.dtype = dtype;
-    return signature;
-}
-
 void check_programs(const RandomForms& forms,
                     std::initializer_list<Forced> expected = in_most_programs,
                     DType floating = DType::f32) {

@@ -73,13 +73,14 @@ class Subject {
     std::vector<Array> arguments_;
 };
 
-void check_programs(const RandomForms& forms, std::size_t count) {
+void check_programs(const RandomForms& forms, std::size_t count, DType floating = DType::f32) {
     std::size_t candidates = 0;
     for_each_program(
         count,
         [&](const RandomProgram& random, const Program& program) {
+            const Signature signature = with_floating(random.signature, floating);
             const std::string failures =
-                Subject(program, random.signature, random.seed).failures(candidates);
+                Subject(program, signature, random.seed).failures(candidates);
             if (!failures.empty()) FAIL_CHECK(format("{}{}", str(random), failures));
         },
         forms);
@@ -91,6 +92,10 @@ void check_programs(const RandomForms& forms, std::size_t count) {
 
 TEST_CASE("products have the same bits whichever candidate is taken") {
     check_programs({.products = true}, program_count() / 8);
+}
+
+TEST_CASE("products of bf16 have the same bits whichever candidate is taken") {
+    check_programs({.products = true}, program_count() / 8, DType::bf16);
 }
 
 TEST_CASE("gradients of products have the same bits whichever candidate is taken") {
