@@ -44,6 +44,8 @@ TEST_CASE("joined spans cover both") {
 TEST_CASE("a target prints as one line") {
     CHECK(str(Target{.cpu = "znver5", .features = "", .vector_bytes = 64, .has_fma = true}) ==
           "znver5 512-bit fma");
+    CHECK(str(Target{.cpu = "znver5", .features = "", .vector_bytes = 64, .has_bf16_dot = true}) ==
+          "znver5 512-bit bf16-dot");
     CHECK(str(Target{}) == "generic 128-bit");
 }
 
