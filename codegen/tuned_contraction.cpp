@@ -112,7 +112,7 @@ TunedContraction tuned_contraction(const Kernel& kernel, const ContractionChoice
         result.said = {"untuned",
                        "",
                        {std::int64_t(result.record.candidates.size())},
-                       "candidates of which none was measured: the cheapest by estimate"};
+                       "candidates, none measured: the cheapest by estimate; --tune measures"};
     return result;
 }
 
