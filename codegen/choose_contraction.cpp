@@ -82,8 +82,13 @@ class Chooser {
         if (kernel_.conditions.rest) return false;
         if (are_conditions_of_batch(kernel_, c())) return true;
         if (!c().held.empty()) return false;
-        for (const AffineForm& form : kernel_.conditions.at_least_zero)
-            if (moves_with_rows(form)) return false;
+        // A row that a condition excludes is read all the same, and columns for any row of a tile.
+        const bool has_row_conditions =
+            std::ranges::any_of(kernel_.conditions.at_least_zero,
+                                [&](const AffineForm& form) { return moves_with_rows(form); });
+        if (has_row_conditions &&
+            (has_lane_conditions() || !is_inside_everywhere(kernel_, c().body)))
+            return false;
         for (const AffineForm& form : kernel_.conditions.equal_zero)
             if (moves_with_rows(form) || form.coefficient(c().lane.var) != 0) return false;
         return true;

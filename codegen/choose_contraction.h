@@ -45,8 +45,8 @@ struct ContractionChoice {
 
 /// Nothing when the kernel is no contraction, or one that is too small or too large for panels.
 ///
-/// Conditions may move the bounds of the reduced axes along every free axis but the tiled one of
-/// the rows; what they say of single lanes must be inequalities over columns that are read where
+/// Conditions may move the bounds of the reduced axes along every free axis; what they say of the
+/// tiled rows must be inequalities, of single lanes inequalities over columns that are read where
 /// they stand. The lanes run along `lane`, if it is given.
 [[nodiscard]] std::optional<ContractionChoice> choose_contraction(
     const Kernel& kernel, const Target& target, const std::optional<Axis>& lane = std::nullopt);

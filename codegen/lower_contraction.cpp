@@ -1,24 +1,12 @@
-// codegen/lower_contraction.cpp – reductions of two operands, tiled in registers
-//
-// A task is a block of tiles. A tile is `rows` rows by `vectors` vectors of lanes of accumulators;
-// its innermost loop loads a line of each column panel, broadcasts each row's scalar, and evaluates
-// the rest of the body. Panels are padded, so that tiles are always full: only the writes look at
-// the edges. Where conditions tie columns to the reduced axes, as in the gradient of a convolution,
-// columns are read where they stand, or from a deinterleaved copy: the bounds of the innermost
-// loops follow the columns outside the tile, and lanes that a condition excludes keep what they
-// have.
+// codegen/lower_contraction.cpp – whether a reduction of two operands is tiled, and how
 #include <algorithm>
-#include <cmath>
+#include <iterator>
+#include <optional>
 
-#include "base/integer.h"
 #include "codegen/choose_contraction.h"
-#include "codegen/deinterleave.h"
-#include "codegen/kernel_work.h"
+#include "codegen/contraction_tiles.h"
 #include "codegen/lower.h"
-#include "codegen/nest_walk.h"
-#include "codegen/pack.h"
-#include "codegen/pair_products.h"
-#include "codegen/tasks.h"
+#include "codegen/nest_build.h"
 #include "codegen/tile.h"
 #include "codegen/tuned_contraction.h"
 
@@ -26,554 +14,42 @@ namespace ricci::codegen {
 
 namespace {
 
-/// A row or column operand where the tile reads it.
-struct Source {
-    Value term;
-    std::optional<Panels> panels = {};
-    std::optional<Deinterleaved> deinterleaved = {};  ///< neither: read where it stands
-    BufferId buffer{};                                ///< of the panels or the copy
-    BufferId line{};                                  ///< registers of a column operand's line
-};
-
-class ContractionLowering {
-  public:
-    ContractionLowering(const Kernel& kernel, ContractionChoice choice, PlanBuilder& builder,
-                        std::vector<Directive> directives)
-        : kernel_(choice.flattened ? choice.flattened->kernel : kernel),
-          choice_(std::move(choice)),
-          c_(choice_.contraction),
-          tile_(choice_.tile),
-          builder_(builder) {
-        rows_.axis = choice_.row_axis;
-        rows_.outer = c_.rows;
-        std::erase(rows_.outer, rows_.axis);
-        rows_.step = tile_.rows;
-        columns_ = {c_.columns, c_.lane, tile_.columns()};
-        if (choice_.flattened) kernel_.writes = choice_.flattened->writes;
-        if (is_paired()) kernel_.reduced = with_pairs_last(kernel_.reduced);
-        schedule_ = {Strategy::contraction, kernel.nest.name, work_of(kernel),
-                     std::move(directives)};
-        are_conditions_packed_ = are_conditions_of_batch(kernel_, c_);
-        take_lane_conditions();
-    }
-
-    void run() {
-        place_sources();
-        choose_depth_loops();
-        make_registers();
-        const Axis row_tiles{kernel_.nest.add(Var{"row_tile"}), rows_.tiles()};
-        const Axis column_tiles{kernel_.nest.add(Var{"column_tile"}), columns_.tiles()};
-        row_tile_ = row_tiles.var;
-        column_tile_ = column_tiles.var;
-        kernel_.nest.body = task_loops(row_tiles, column_tiles);
-        builder_.add_step(std::move(kernel_), std::move(schedule_));
-    }
-
-  private:
-    // Conditions.
-
-    [[nodiscard]] bool has_column_edge() const { return columns_.axis.extent % columns_.step != 0; }
-
-    /// Those of lanes are tested, in the outermost loops that can; the others are bounds.
-    void take_lane_conditions() {
-        std::vector<AffineForm>& forms = kernel_.conditions.at_least_zero;
-        const auto is_bound = [&](const AffineForm& form) {
-            return form.coefficient(c_.lane.var) == 0;
-        };
-        const auto tested = std::ranges::stable_partition(forms, is_bound);
-        lane_conditions_.assign(tested.begin(), tested.end());
-        forms.erase(tested.begin(), tested.end());
-        const auto is_outer = [&](const Axis& axis) {
-            return std::ranges::any_of(lane_conditions_, [&](const AffineForm& form) {
-                return form.coefficient(axis.var) != 0;
-            });
-        };
-        const auto inner = std::ranges::stable_partition(kernel_.reduced, is_outer);
-        outer_loops_ = std::size_t(inner.begin() - kernel_.reduced.begin());
-    }
-
-    /// Which lanes are read at the points of the inner loops.
-    Body set_mask() {
-        if (!mask_) return {};
-        std::vector<AffineForm> conditions;
-        if (!lane_places_) conditions = lane_conditions_;
-        if (has_column_edge())
-            conditions.push_back(form(columns_.axis.extent - 1) - form(c_.lane.var));
-        return over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
-            Value is_taken = all_hold(conditions, at(form(0), column));
-            if (lane_places_) {
-                const Value of_row = lane_places_->is_taken(kernel_.nest, column);
-                is_taken = is_taken
-                               ? make_operation(Op::logical_and, {is_taken, of_row}, DType::boolean)
-                               : of_row;
-            }
-            return store_one(*mask_, column, is_taken);
-        });
-    }
-    [[nodiscard]] Value is_read(const AffineForm& column) const {
-        return mask_ ? make_load(kernel_.nest, *mask_, {column}) : nullptr;
-    }
-
-    // Where operands are read.
-
-    void place_sources() {
-        for (std::size_t i = 0; i < c_.row_operands.size(); ++i)
-            row_sources_.push_back(source(c_.row_operands[i], rows_, choice_.rows[i], Side::rows));
-        for (std::size_t i = 0; i < c_.column_operands.size(); ++i)
-            column_sources_.push_back(
-                source(c_.column_operands[i], columns_, choice_.columns[i], Side::columns));
-        for (std::vector<Source>* sources : {&row_sources_, &column_sources_})
-            for (Source& source : *sources)
-                if (source.panels || source.deinterleaved)
-                    source.buffer = kernel_.argument(
-                        builder_.plan(),
-                        source.panels ? source.panels->place : source.deinterleaved->place, false);
-    }
-
-    Source source(const Operand& operand, const Tiling& tiling, Reading reading, Side side) {
-        const char* const side_name = side == Side::rows ? "rows" : "columns";
-        if (reading == Reading::in_place) {
-            schedule_.directives.push_back({"direct", side_name, {}, "less work than packing"});
-            return {.term = operand.term};
-        }
-        const auto number = row_sources_.size() + column_sources_.size();
-        std::string name = kernel_.nest.name + "_" + side_name;
-        if (number > 1) name += std::to_string(number);
-        if (reading == Reading::deinterleaved) {
-            const auto& load = std::get<Load>(operand.term->term);
-            const std::int64_t step = load.at.affine.coefficient(c_.lane.var);
-            return {.term = operand.term,
-                    .deinterleaved = deinterleave(kernel_, load, step, name, builder_)};
-        }
-        Kernel packed = kernel_;
-        if (!are_conditions_packed_) packed.conditions = {};
-        const Value& term = operand.term;
-        return {term, pack(packed, is_paired() ? unconverted(term) : term, c_.batch, tiling, side,
-                           choice_.pairing, name, builder_)};
-    }
-    [[nodiscard]] bool is_paired() const { return choice_.pairing == Pairing::pairs; }
-
-    /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
-    void choose_depth_loops() {
-        bool is_flat = kernel_.conditions.is_empty();
-        Substitution packed;
-        for (const std::vector<Source>* sources : {&row_sources_, &column_sources_}) {
-            for (const Source& source : *sources) {
-                is_flat &= source.panels.has_value();
-                packed.replace(source.term, make_integer(0));
-            }
-        }
-        const Value rest = packed(c_.body);
-        for (const Axis& axis : kernel_.reduced) is_flat &= !depends_on(rest, axis.var);
-        if (!is_flat) {
-            depth_ = reduced_point(kernel_.reduced);
-            const ReducedLoops reduced = reduced_loops(kernel_, kernel_.reduced);
-            depth_test_ = reduced.test;
-            for (const ReducedLoop& loop : reduced.loops)
-                depth_loops_.push_back({loop.axis, loop.lower, loop.upper});
-            return;
-        }
-        const std::int64_t step = is_paired() ? 2 : 1;
-        const std::vector<Axis>& all = kernel_.reduced;
-        const Axis k{kernel_.nest.add(Var{"k"}),
-                     points(is_paired() ? padded_to_pairs(all) : all) / step};
-        depth_ = form(k.var, step);
-        depth_loops_ = {{k, bound(0), bound(k.extent)}};
-    }
-
-    // Registers.
-
-    void make_registers() {
-        accumulator_ = make_accumulator(kernel_, tile_.rows * tile_.columns());
-        const std::int64_t line = is_paired() ? 0 : tile_.columns();
-        for (Source& source : column_sources_)
-            if (line > 0)
-                source.line = add_registers(kernel_.nest, "line", source.term->dtype, line);
-        const bool is_any_direct = std::ranges::any_of(
-            column_sources_, [](const Source& source) { return !source.panels; });
-        if (may_overlap())
-            last_column_tile_ = kernel_.nest.add(Var{"is_last"});
-        else if (!lane_conditions_.empty() || (is_any_direct && has_column_edge()))
-            mask_ = add_registers(kernel_.nest, "mask", DType::boolean, tile_.columns());
-        if (choice_.flattened && !lane_conditions_.empty())
-            lane_places_.emplace(kernel_.nest, *choice_.flattened, all_lanes());
-        for (const Operand& operand : c_.held) {
-            const std::int64_t elements =
-                (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
-            held_.push_back(add_registers(kernel_.nest, "held", operand.term->dtype, elements));
-        }
-    }
-
-    // Loops.
-
-    /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
-    Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
-        const auto depth = double(points(kernel_.reduced));
-        const double area = double(tile_.rows * tile_.vectors);
-        const double tile_cycles = depth * area * vector_cycles(kernel_, choice_);
-        const double all = tile_cycles * double(choice_.tiles);
-        const Blocks sizes =
-            choose_blocks(tile_, row_tiles.extent, column_tiles.extent,
-                          {.tile = tile_cycles,
-                           .all = all,
-                           .line_bytes = depth * double(size_bytes(panel_dtype(kernel_, choice_))),
-                           .share = choice_.blocks},
-                          builder_.target());
-        Nest& nest = kernel_.nest;
-        const auto block = [&](const Axis& tiles, std::int64_t count, const char* name) {
-            const Axis blocks{nest.add(Var{name}), ceil_div(tiles.extent, count)};
-            const AxisRange range{tiles, bound(form(blocks.var, count)),
-                                  with(bound(tiles.extent), form(blocks.var, count) + form(count))};
-            return std::pair(blocks, range);
-        };
-        const auto [row_blocks, row_range] = block(row_tiles, sizes.row_tiles, "row_block");
-        const auto [column_blocks, column_range] =
-            block(column_tiles, sizes.column_tiles, "column_block");
-        std::vector<Axis> order = c_.batch;
-        order.insert(order.end(), columns_.outer.begin(), columns_.outer.end());
-        order.push_back(column_blocks);
-        order.insert(order.end(), rows_.outer.begin(), rows_.outer.end());
-        order.push_back(row_blocks);
-        const TaskSplit split =
-            split_tasks(nest, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
-        describe(split, sizes);
-        if (sizes.row_tiles > 1) later_tiles_ = form(row_tiles.var) - row_range.lower[0].form;
-        Body body = wrap({column_range, row_range}, tile_body());
-        return parallel(split, wrap(split.loops, std::move(body)));
-    }
-
-    void describe(const TaskSplit& split, const Blocks& blocks) {
-        auto& directives = schedule_.directives;
-        for (const Directive& each : tile_directives(kernel_, choice_)) directives.push_back(each);
-        directives.push_back({"block",
-                              "",
-                              {blocks.row_tiles, blocks.column_tiles},
-                              "tiles of a task: panels stay in the second-level cache"});
-        directives.push_back({"parallel", "", {split.tasks}, "by extents alone"});
-    }
-
-    Body tile_body() {
-        Body body;
-        if (lane_places_) body = lane_places_->set(kernel_.nest, first_column());
-        if (last_column_tile_)
-            body.push_back(make_let_var(*last_column_tile_, form(column_tile_) + form(1),
-                                        columns_.tiles(), 0));
-        append(body, load_held());
-        append(body, elements([&](const AffineForm& element, const AffineForm&, const AffineForm&) {
-                   return reset(kernel_, accumulator_, element);
-               }));
-        append(body, depth());
-        append(body, write_tile());
-        return body;
-    }
-
-    /// A body for every element of the tile: its accumulator, its row and its column.
-    template <class Make>
-    Body elements(const Make& make) {
-        return each_row([&](const AffineForm& row) {
-            return over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
-                return make(tile_.columns() * row + column, row, column);
-            });
-        });
-    }
-    template <class Make>
-    Body each_row(const Make& make) {
-        if (tile_.rows == 1) return make(form(0));
-        const VarId row = kernel_.nest.add(Var{"row"});
-        Body inner = make(form(row));
-        Body loop;
-        loop.push_back(make_loop(row, Bind::unroll, tile_.rows, std::move(inner)));
-        return loop;
-    }
-
-    [[nodiscard]] Lanes all_lanes() const { return {tile_.lanes, tile_.vectors, {}}; }
-    [[nodiscard]] AffineForm first_row() const { return form(row_tile_, rows_.step); }
-    [[nodiscard]] AffineForm first_column() const {
-        const AffineForm first = form(column_tile_, columns_.step);
-        return last_column_tile_ ? first - overlap() : first;
-    }
-    /// How many of its columns the tile before it has written.
-    [[nodiscard]] AffineForm overlap() const {
-        return form(*last_column_tile_, columns_.tiles() * columns_.step - columns_.axis.extent);
-    }
-    /// Whether tiles of columns are whole wherever they start, which panels do not hold.
-    [[nodiscard]] bool may_overlap() const {
-        return has_column_edge() && columns_.axis.extent >= columns_.step &&
-               lane_conditions_.empty() &&
-               std::ranges::find(choice_.columns, Reading::packed) == choice_.columns.end();
-    }
-    [[nodiscard]] bool has_row_edge() const { return rows_.axis.extent % rows_.step != 0; }
-    [[nodiscard]] Lanes column_lanes() const {
-        Lanes lanes = all_lanes();
-        if (has_column_edge() && !last_column_tile_)
-            lanes.limit = bound(form(columns_.axis.extent) - first_column());
-        return lanes;
-    }
-    /// Inside the rows that there are.
-    Body if_row(const AffineForm& row, Body body) {
-        if (!has_row_edge()) return body;
-        const Value is_inside =
-            make_operation(Op::lt, {make_index(first_row() + row), make_integer(rows_.axis.extent)},
-                           DType::boolean);
-        return guarded(is_inside, std::move(body));
-    }
-    Substitution at(const AffineForm& row, const AffineForm& column) const {
-        Substitution here;
-        here.replace(rows_.axis.var, first_row() + row);
-        here.replace(c_.lane.var, first_column() + column);
-        return here;
-    }
-
-    /// Terms that do not change with the reduced axes, into registers.
-    Body load_held() {
-        Body body;
-        for (std::size_t i = 0; i < held_.size(); ++i) {
-            const Operand& operand = c_.held[i];
-            const auto make = [&](const AffineForm& row) {
-                const auto place = [&](const AffineForm& column) {
-                    return held_element(operand, row, column);
-                };
-                // What lies beyond the edges is computed with, and thrown away.
-                Body stores = held_columns(operand, all_lanes(), [&](const AffineForm& column) {
-                    return store_one(held_[i], place(column), make_number(operand.term->dtype, 0));
-                });
-                if (!has_row_edge() && column_lanes().limit.empty()) stores.clear();
-                Body loads = held_columns(operand, column_lanes(), [&](const AffineForm& column) {
-                    Substitution here = at(row, column);
-                    return store_one(held_[i], place(column), here(operand.term));
-                });
-                append(stores, operand.has_rows ? if_row(row, std::move(loads)) : loads);
-                return stores;
-            };
-            append(body, operand.has_rows ? each_row(make) : make(form(0)));
-        }
-        return body;
-    }
-    template <class Make>
-    Body held_columns(const Operand& operand, const Lanes& lanes, const Make& make) {
-        return operand.has_columns ? over_lanes(kernel_.nest, lanes, make) : make(form(0));
-    }
-    [[nodiscard]] AffineForm held_element(const Operand& operand, const AffineForm& row,
-                                          const AffineForm& column) const {
-        if (!operand.has_columns) return row;
-        return operand.has_rows ? tile_.columns() * row + column : column;
-    }
-    Body store_one(BufferId buffer, const AffineForm& element, const Value& value) {
-        Body body;
-        const std::vector<Value> values = share(body, {value}, kernel_.next_let);
-        body.push_back(make_store(buffer, {element}, values[0]));
-        return body;
-    }
-
-    Body depth() {
-        const auto inner = depth_loops_.begin() + std::ptrdiff_t(outer_loops_);
-        Body step = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
-        Body body = set_mask();
-        append(body, wrap({inner, depth_loops_.end()}, std::move(step)));
-        return wrap({depth_loops_.begin(), inner}, std::move(body));
-    }
-
-    /// One reduced point: lines of the columns, then row by row.
-    Body depth_step() {
-        Body body = prefetch_next();
-        for (const Source& source : column_sources_) {
-            const Lanes lanes = all_lanes();
-            std::optional<AffineForm> first;
-            if (const auto& copy = source.deinterleaved)
-                first = copy->at(kernel_.nest, body,
-                                 at(form(0), form(0))(std::get<Load>(source.term->term).at.affine));
-            const bool is_masked = mask_ && !source.panels;
-            append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
-                       const Value value =
-                           first ? make_load(kernel_.nest, source.buffer, {*first + column})
-                                 : read(source, column_tile_, form(0), column);
-                       Body load = store_one(source.line, column, value);
-                       if (!is_masked) return load;
-                       // Lanes that read nothing are computed with all the same.
-                       Body line =
-                           store_one(source.line, column, make_number(source.term->dtype, 0));
-                       append(line, guarded(is_read(column), std::move(load)));
-                       return line;
-                   }));
-        }
-        append(body, each_row([&](const AffineForm& row) { return row_step(row); }));
-        return body;
-    }
-
-    /// Two reduced points: one instruction an element of the tile, on both operands' own numbers.
-    Body pair_step() {
-        const auto pair = [&](const Source& source, VarId tile, const AffineForm& element) {
-            const AffineForm first = source.panels->at(form(tile), depth_, element);
-            return LoadPair{make_load(kernel_.nest, source.buffer, {first}),
-                            make_load(kernel_.nest, source.buffer, {first + form(1)})};
-        };
-        return elements(
-            [&](const AffineForm& element, const AffineForm& row, const AffineForm& column) {
-                const Value sum = make_pair_product(pair(row_sources_[0], row_tile_, row),
-                                                    pair(column_sources_[0], column_tile_, column));
-                return combine(kernel_, accumulator_, element, sum, {});
-            });
-    }
-
-    /// Columns that are read where they stand, in short pieces from far places, are asked for while
-    /// the tile before them is computed, with its first rows: no hardware sees a stream in them.
-    Body prefetch_next() {
-        Body body;
-        for (const Source& source : column_sources_) {
-            if (source.panels || source.deinterleaved) continue;
-            for_each_node({source.term}, [&](const Value& value) {
-                const auto* load = std::get_if<Load>(&value->term);
-                if (load == nullptr || !is_far(*load)) return;
-                const VarId u = kernel_.nest.add(Var{"u"});
-                const bool is_next_point = columns_.tiles() == 1 && !c_.columns.empty();
-                const AffineForm column =
-                    form(is_next_point ? 0 : tile_.columns()) + form(u, tile_.lanes);
-                Substitution next = at(form(0), column);
-                if (is_next_point)
-                    next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
-                Body line;
-                line.push_back({Prefetch{load->buffer, {next(load->at.affine)}}});
-                body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(line)));
-            });
-        }
-        if (body.empty() || !later_tiles_) return body;
-        const Value is_first =
-            make_operation(Op::eq, {make_index(*later_tiles_), make_integer(0)}, DType::boolean);
-        return guarded(is_first, std::move(body));
-    }
-    /// Whether an operand is much larger than the second-level cache: hardware fetches less in
-    /// time.
-    [[nodiscard]] bool is_far(const Load& load) const {
-        const Buffer& buffer = kernel_.nest.at(load.buffer);
-        return !load.at.computed && load.at.affine.coefficient(c_.lane.var) == 1 &&
-               buffer.elements * std::int64_t(size_bytes(buffer.dtype)) >
-                   4 * builder_.target().l2_bytes;
-    }
-
-    /// The operand's value at a row or column of the tile.
-    Value read(const Source& source, VarId tile, const AffineForm& row, const AffineForm& column) {
-        if (!source.panels) {
-            Substitution here = at(row, column);
-            return here(source.term);
-        }
-        return make_load(kernel_.nest, source.buffer,
-                         {source.panels->at(form(tile), depth_, row + column)});
-    }
-
-    Body row_step(const AffineForm& row) {
-        Body body;
-        Substitution operands;
-        for (const Source& source : row_sources_) {
-            body.push_back(make_let(kernel_.next_let, read(source, row_tile_, row, form(0))));
-            operands.replace(source.term, make_let_value(kernel_.next_let++, source.term->dtype));
-        }
-        append(body, over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
-                   Substitution here = operands;
-                   for (const Source& source : column_sources_)
-                       here.replace(source.term, make_load(kernel_.nest, source.line, {column}));
-                   for (std::size_t i = 0; i < held_.size(); ++i)
-                       here.replace(c_.held[i].term,
-                                    make_load(kernel_.nest, held_[i],
-                                              {held_element(c_.held[i], row, column)}));
-                   Body step;
-                   const std::vector<Value> values = share(step, {here(c_.body)}, kernel_.next_let);
-                   append(step, combine_taken(tile_.columns() * row + column, column, values[0]));
-                   return step;
-               }));
-        return body;
-    }
-
-    /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
-    Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
-        if (lane_conditions_.empty()) return combine(kernel_, accumulator_, element, value, {});
-        const Value old = make_load(kernel_.nest, accumulator_.value, {element});
-        const Op op = combining_op(accumulator_.reducer, value->dtype);
-        const Value now = make_operation(op, {old, value}, value->dtype);
-        Body body;
-        body.push_back(
-            make_store(accumulator_.value, {element},
-                       make_operation(Op::select, {is_read(column), now, old}, value->dtype)));
-        return body;
-    }
-
-    Body write_tile() {
-        if (choice_.flattened) return write_pieces(*choice_.flattened);
-        return each_row([&](const AffineForm& row) {
-            Body writes = over_lanes(kernel_.nest, column_lanes(), [&](const AffineForm& column) {
-                Substitution here = at(row, column);
-                here.replace_let(0, result(kernel_, accumulator_, tile_.columns() * row + column));
-                const Value is_own =
-                    last_column_tile_ ? all_hold({column - overlap()}, Substitution{}) : nullptr;
-                return guarded(is_own, write_all(kernel_, here));
-            });
-            return if_row(row, std::move(writes));
-        });
-    }
-
-    /// The tile's results where two axes were flattened: a vector holds pieces of one row of them
-    /// or of several, and what lies between rows is left out.
-    Body write_pieces(const Flattened& f) {
-        Nest& nest = kernel_.nest;
-        const BufferId mask = add_registers(nest, "mask", DType::boolean, tile_.lanes);
-        const Lanes lanes{tile_.lanes, 1, {}};
-        return over_pieces(nest, f, first_column(), all_lanes(), [&](const Piece& piece) {
-            Body body = over_lanes(nest, lanes, [&](const AffineForm& lane) {
-                const AffineForm at = piece.inner + lane;
-                std::vector<AffineForm> conditions = {at, form(f.inner.extent - 1) - at};
-                if (last_column_tile_) conditions.push_back(piece.first + lane - overlap());
-                return store_one(mask, lane, all_hold(conditions, Substitution{}));
-            });
-            append(body, each_row([&](const AffineForm& row) {
-                       Body writes = over_lanes(nest, lanes, [&](const AffineForm& lane) {
-                           Substitution here;
-                           here.replace(rows_.axis.var, first_row() + row);
-                           here.replace(f.outer.var, piece.outer);
-                           here.replace(f.inner.var, piece.inner + lane);
-                           const AffineForm element = tile_.columns() * row + piece.first + lane;
-                           here.replace_let(0, result(kernel_, accumulator_, element));
-                           return guarded(make_load(nest, mask, {lane}), write_all(kernel_, here));
-                       });
-                       return if_row(row, std::move(writes));
-                   }));
-            return body;
-        });
-    }
-
-    Kernel kernel_;
-    ContractionChoice choice_;
-    const Contraction& c_;
-    const TileShape& tile_;
-    PlanBuilder& builder_;
-    Schedule schedule_;
-    Tiling rows_;
-    Tiling columns_;
-    std::vector<Source> row_sources_;
-    std::vector<Source> column_sources_;
-    std::vector<BufferId> held_;
-    Accumulator accumulator_;
-    AffineForm depth_;  ///< the line of the panels that is being read
-    std::vector<AxisRange> depth_loops_;
-    Value depth_test_;
-    bool are_conditions_packed_ = false;       ///< panels hold only the points that count
-    std::vector<AffineForm> lane_conditions_;  ///< at least 0 where a lane is taken
-    std::size_t outer_loops_ = 0;  ///< depth loops around which the mask does not change
-    std::optional<BufferId> mask_;
-    std::optional<LanePlaces> lane_places_;  ///< where two axes were flattened
-    /// 1 in the last tile of columns, 0 in others, where that one overlaps the tile before it.
-    std::optional<VarId> last_column_tile_;
-    std::optional<AffineForm> later_tiles_;  ///< of rows: 0 at the first ones of a block
-    VarId row_tile_{};
-    VarId column_tile_{};
-};
+/// The kernel with the conditions that say nothing of the reduced points, as those of a triangular
+/// result, as a choice between the sum and that of no points. Nothing without such conditions, or
+/// where they keep reads in bounds.
+std::optional<Kernel> with_masked_results(const Kernel& kernel) {
+    const auto is_of_results = [&](const AffineForm& form) {
+        return std::ranges::none_of(
+            kernel.reduced, [&](const Axis& axis) { return form.coefficient(axis.var) != 0; });
+    };
+    std::vector<AffineForm> taken;
+    std::ranges::copy_if(kernel.conditions.at_least_zero, std::back_inserter(taken), is_of_results);
+    if (taken.empty() || kernel.is_arg_reduction() || !is_inside_everywhere(kernel, kernel.body))
+        return std::nullopt;
+    Kernel masked = kernel;
+    std::erase_if(masked.conditions.at_least_zero, is_of_results);
+    const DType dtype = kernel.result_dtype();
+    Substitution to;
+    to.replace_let(0, make_operation(Op::select,
+                                     {all_hold(taken, Substitution{}), make_let_value(0, dtype),
+                                      identity(*kernel.reducer, dtype)},
+                                     dtype));
+    for (Store& write : masked.writes) write.value = to(write.value);
+    return masked;
+}
 
 }  // namespace
 
-bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuilder& builder,
+bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBuilder& builder,
                        Splitting splitting) {
     const Forced forced = builder.target().forced;
     if (forced == Forced::reduced_lanes || forced == Forced::free_lanes || forced == Forced::scalar)
         return false;
-    std::optional<ContractionChoice> choice = choose_contraction(kernel, builder.target());
+    std::optional<ContractionChoice> choice = choose_contraction(written, builder.target());
+    std::optional<Kernel> masked;
+    if (!choice) masked = with_masked_results(written);
+    if (masked) choice = choose_contraction(*masked, builder.target());
+    const Kernel& kernel = masked ? *masked : written;
     // A product with few columns may have its lanes where the other plan has them: they are read
     // where they stand, and what little is written far apart costs less than packing.
     if (otherwise.axis && !otherwise.is_reduced_axis) {
@@ -587,12 +63,12 @@ bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise, PlanBuil
                             chunks_in_cache(kernel, *choice, builder.target())))
         return true;
     if (!builder.tunings() || !kernel.slices.empty()) {
-        ContractionLowering(kernel, std::move(*choice), builder, {}).run();
+        lower_tiles(kernel, std::move(*choice), builder, {});
         return true;
     }
     TunedContraction tuned = tuned_contraction(kernel, *choice, otherwise, builder);
     builder.begin_choice(std::move(tuned.record));
-    ContractionLowering(kernel, std::move(tuned.choice), builder, {std::move(tuned.said)}).run();
+    lower_tiles(kernel, std::move(tuned.choice), builder, {std::move(tuned.said)});
     builder.end_choice();
     return true;
 }

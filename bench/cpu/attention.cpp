@@ -16,8 +16,8 @@ constexpr const char* full =
     "Y[b,q,e] := P[b,q,k]*V[b,k,e]";
 constexpr const char* causal =
     "S[b,q,k] := Q[b,q,d]*K[b,k,d]/8; m[b,q] := max[k | k <= q](S[b,q,k]); "
-    "E[b,q,k] := k <= q ? exp(S[b,q,k]-m[b,q]) : 0; s[b,q] := E[b,q,k]; "
-    "P[b,q,k] := E[b,q,k]/s[b,q]; Y[b,q,e] := P[b,q,k]*V[b,k,e]";
+    "E[b,q,k] := k <= q ? exp(S[b,q,k]-m[b,q]) : 0; s[b,q] := sum[k | k <= q](E[b,q,k]); "
+    "Y[b,q,e] := sum[k | k <= q](E[b,q,k]*V[b,k,e])/s[b,q]";
 
 constexpr const char* torch_full = "torch.softmax(Q @ K.transpose(1, 2) * 0.125, 2) @ V";
 constexpr const char* torch_causal =
