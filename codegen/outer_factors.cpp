@@ -100,17 +100,19 @@ bool is_moderate(double factor) {
 void take_out_factors(Kernel& kernel) {
     if (kernel.reducer != Reducer::sum || !is_floating(kernel.body->dtype)) return;
     const Factored body = Factoring()(kernel.body);
-    if (!body.term || (body.factor == 1 && body.divisor == 1)) return;
-    if (!is_moderate(body.factor) || !is_moderate(body.divisor)) return;
+    if (!body.term || !is_operation(body.term, Op::mul)) return;
+    const double factor = std::abs(body.factor);
+    const double divisor = std::abs(body.divisor);
+    if ((factor == 1 && divisor == 1) || !is_moderate(factor) || !is_moderate(divisor)) return;
     const DType dtype = kernel.body->dtype;
     kernel.body = body.term;
+    // A sign stays: behind the sum it would make another zero.
+    if (std::signbit(body.factor) != std::signbit(body.divisor))
+        kernel.body = make_operation(Op::neg, {kernel.body}, dtype);
     Value result = make_let_value(0, dtype);
-    if (body.factor == -1)
-        result = make_operation(Op::neg, {result}, dtype);
-    else if (body.factor != 1)
-        result = make_operation(Op::mul, {result, make_number(dtype, body.factor)}, dtype);
-    if (body.divisor != 1)
-        result = make_operation(Op::div, {result, make_number(dtype, body.divisor)}, dtype);
+    if (factor != 1) result = make_operation(Op::mul, {result, make_number(dtype, factor)}, dtype);
+    if (divisor != 1)
+        result = make_operation(Op::div, {result, make_number(dtype, divisor)}, dtype);
     Substitution to;
     to.replace_let(0, result);
     for (Store& write : kernel.writes) write.value = to(write.value);

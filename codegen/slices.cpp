@@ -19,9 +19,9 @@ namespace {
 
 /// Kernels that do not belong to the slices, but which a later one may overtake.
 constexpr std::size_t most_overtaken = 8;
-/// Of a block of rows, where so many fit: products of fewer read their columns too often.
+/// Of a block of rows: products of fewer read their columns too often.
 constexpr std::int64_t least_rows = 64;
-/// Slices that keep all threads busy.
+/// Slices that keep threads busy: with fewer, kernels run one after the other on all of them.
 constexpr std::int64_t enough_slices = 16;
 /// What passes between kernels stays in the last cache where it is less, in second-level caches.
 constexpr double caches = 8;
@@ -334,6 +334,8 @@ class Finder {
         std::int64_t slices = 1;
         for (const Common& axis : batch) slices *= axis.extent;
         const std::int64_t block = rows ? block_rows(*rows, passed_bytes(axes), slices) : 1;
+        if (rows) slices *= rows->extent / block;
+        if (!is_forced_ && slices < enough_slices) return std::nullopt;
         SlicedKernels result{.members = members_, .loops = {}};
         const std::int64_t whole = rows ? rows->extent / block : 1;
         result.loops.push_back(sliced(batch, rows, 0, block, whole, inner));
@@ -343,14 +345,18 @@ class Finder {
         return result;
     }
 
-    /// So many that what passes on stays in a second-level cache, if that is not too few.
+    /// So many that what passes on stays in a second-level cache; of long rows some more, which
+    /// stay in the last one.
     [[nodiscard]] std::int64_t block_rows(const Common& rows, double bytes,
                                           std::int64_t slices) const {
         if (is_forced_) return std::min<std::int64_t>(rows.extent, 3);
-        const auto fitting = std::int64_t(std::min(budget() / bytes, double(rows.extent)));
+        const auto fitting = [&](double cache) {
+            return std::int64_t(std::min(cache / bytes, double(rows.extent)));
+        };
+        const std::int64_t few = std::clamp<std::int64_t>(fitting(2 * caches * budget()), 1,
+                                                          std::min(least_rows, rows.extent));
         const std::int64_t busy = ceil_div(rows.extent, ceil_div(enough_slices, slices));
-        const std::int64_t most =
-            std::min(std::max(std::min(fitting, busy), least_rows), rows.extent);
+        const std::int64_t most = std::clamp(std::min(fitting(budget()), busy), few, rows.extent);
         for (std::int64_t block = most; 2 * block > most; --block)
             if (rows.extent % block == 0) return block;
         return most;

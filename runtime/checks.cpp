@@ -64,13 +64,8 @@ void raise_failed_check(const BoundProgram& program, std::size_t number,
             values.emplace_back(program.arguments[n], *arguments[n]);
     const BoundProgram part = part_before(program, check);
     if (!part.outputs.empty()) {
-        std::vector<Array> copies(arguments.size());
-        std::vector<const Array*> given(arguments.begin(), arguments.end());
-        for (const std::size_t updated : updated_arguments(part)) {
-            copies[updated] = given[updated]->copy();
-            given[updated] = &copies[updated];
-        }
-        const std::vector<Array> outputs = run(part, given);
+        const UpdatedCopies apart = copy_updated(updated_arguments(part), arguments);
+        const std::vector<Array> outputs = run(part, apart.arguments);
         for (std::size_t n = 0; n < outputs.size(); ++n)
             values.emplace_back(part.outputs[n], outputs[n]);
     }
@@ -90,20 +85,27 @@ bool writes_before_checks(const codegen::Plan& plan, const Slots& slots) {
     return false;
 }
 
-UpdatedCopies copy_updated(const Slots& slots, std::span<const Array* const> arguments) {
+UpdatedCopies copy_updated(const std::vector<std::size_t>& updated,
+                           std::span<const Array* const> arguments) {
     UpdatedCopies result;
     auto& [memory, copies, given] = result;
-    copies.reserve(slots.updated.size());
+    copies.reserve(updated.size());
     given.assign(arguments.begin(), arguments.end());
-    for (const std::size_t u : slots.updated) {
-        // Kernels know the strides: a copy has them too.
+    for (const std::size_t u : updated) {
+        // Kernels know the strides, which may be negative: a copy has them too.
         const Array& original = *arguments[u];
-        std::int64_t span = 1;
-        for (std::size_t d = 0; d < original.shape().size(); ++d)
-            span += std::max<std::int64_t>(original.shape()[d] - 1, 0) * original.strides()[d];
-        memory.emplace_back(original.dtype(), Shape{span});
-        copies.push_back(Array::view(memory.back().data(), original.dtype(), original.shape(),
-                                     original.strides()));
+        std::int64_t before = 0;
+        std::int64_t behind = 0;
+        for (std::size_t d = 0; d < original.shape().size(); ++d) {
+            const std::int64_t reach =
+                std::max<std::int64_t>(original.shape()[d] - 1, 0) * original.strides()[d];
+            (reach < 0 ? before : behind) += std::abs(reach);
+        }
+        memory.emplace_back(original.dtype(), Shape{before + 1 + behind});
+        char* const first = static_cast<char*>(memory.back().data()) +
+                            before * static_cast<std::int64_t>(size_bytes(original.dtype()));
+        copies.push_back(
+            Array::view(first, original.dtype(), original.shape(), original.strides()));
         assign(copies.back(), original);
         given[u] = &copies.back();
     }
@@ -113,7 +115,7 @@ UpdatedCopies copy_updated(const Slots& slots, std::span<const Array* const> arg
 std::vector<Array> run_on_copies(
     const Slots& slots, std::span<const Array* const> arguments,
     const std::function<std::vector<Array>(std::span<const Array* const>)>& run) {
-    const UpdatedCopies apart = copy_updated(slots, arguments);
+    const UpdatedCopies apart = copy_updated(slots.updated, arguments);
     const std::vector<Array>& copies = apart.copies;
     std::vector<Array> outputs = run(apart.arguments);
     for (std::size_t n = 0; n < copies.size(); ++n) assign(*arguments[slots.updated[n]], copies[n]);

@@ -33,10 +33,10 @@ using RunProgram =
 /// Arguments of which those that are updated are copies, with the same strides.
 struct UpdatedCopies {
     std::vector<Array> memory = {};
-    std::vector<Array> copies = {};  ///< in the order of `Slots::updated`
+    std::vector<Array> copies = {};  ///< in the order of their positions
     std::vector<const Array*> arguments = {};
 };
-[[nodiscard]] UpdatedCopies copy_updated(const Slots& slots,
+[[nodiscard]] UpdatedCopies copy_updated(const std::vector<std::size_t>& updated,
                                          std::span<const Array* const> arguments);
 
 /// What `run` gives for arguments of which the updated ones are copies. When it returns, the copies

@@ -113,7 +113,7 @@ std::vector<Array> Executable::run(std::span<const Array* const> arguments) cons
 
 std::vector<double> Executable::step_seconds(std::span<const Array* const> arguments) const {
     RICCI_ASSERT(launches_.size() == plan_.steps.size(), "a step has no tasks");
-    const UpdatedCopies apart = copy_updated(slots_, arguments);
+    const UpdatedCopies apart = copy_updated(slots_.updated, arguments);
     std::vector<double> seconds(launches_.size());
     (void)run_kernels(apart.arguments, arguments, seconds);
     return seconds;
@@ -135,8 +135,10 @@ std::vector<Array> Executable::run_kernels(std::span<const Array* const> argumen
     }
     std::optional<Workers> workers;
     if (!slice_loops_.empty()) workers.emplace();
-    const std::int64_t scratch_bytes =
-        slots_.scratch_bytes + (workers ? workers->count() * slots_.slice_bytes : 0);
+    std::int64_t slices_at_once = 0;
+    for (const SliceLoop& loop : slice_loops_)
+        slices_at_once = std::max(slices_at_once, workers->at_once(loop.slices));
+    const std::int64_t scratch_bytes = slots_.scratch_bytes + slices_at_once * slots_.slice_bytes;
     std::shared_ptr<void> scratch;
     if (scratch_bytes > 0) scratch = host_pool().allocate(static_cast<std::size_t>(scratch_bytes));
 

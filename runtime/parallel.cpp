@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
@@ -99,9 +100,20 @@ void Workers::run(std::int64_t pieces, const std::function<void(std::int64_t, in
         for (std::int64_t number = 0; number < pieces; ++number) piece(number, 0);
         return;
     }
+    std::mutex mutex;
+    std::vector<int> idle;
+    for (int worker = 0; worker < at_once(pieces); ++worker) idle.push_back(worker);
     arena_->arena->execute([&] {
         tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t number) {
-            piece(number, tbb::this_task_arena::current_thread_index());
+            int worker = 0;
+            {
+                const std::lock_guard lock(mutex);
+                worker = idle.back();
+                idle.pop_back();
+            }
+            piece(number, worker);
+            const std::lock_guard lock(mutex);
+            idle.push_back(worker);
         });
     });
 }

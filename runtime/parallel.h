@@ -1,6 +1,7 @@
 // runtime/parallel.h – splits the tasks of a kernel over threads
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -33,9 +34,12 @@ class Workers {
     Workers(const Workers&) = delete;
     Workers& operator=(const Workers&) = delete;
 
-    [[nodiscard]] int count() const noexcept { return count_; }
+    /// Calls of so many pieces that may be under way at once.
+    [[nodiscard]] std::int64_t at_once(std::int64_t pieces) const noexcept {
+        return std::min<std::int64_t>(pieces, count_);
+    }
     /// Calls `piece(number, worker)` for each number of [0, pieces) and returns when all are done.
-    /// No two calls at once have the same worker, of [0, count()).
+    /// No two calls at once have the same worker, of [0, at_once(pieces)).
     void run(std::int64_t pieces,
              const std::function<void(std::int64_t piece, int worker)>& piece) const;
 

@@ -27,21 +27,24 @@ std::string sum_of(const std::string& term, DType dtype = DType::f32) {
     return said;
 }
 
-TEST_CASE("constants that a sum's terms are multiplied and divided by leave the sum") {
+TEST_CASE(
+    "constants that the terms of a sum of products are multiplied and divided by leave the sum") {
     CHECK(sum_of("x[i]*w[i]/8") == "sum= x[8*u + l] * w[8*u + l]; s[0] = acc[0] / 8.0; ");
     CHECK(sum_of("2*x[i]/3*w[i]*5") ==
           "sum= x[8*u + l] * w[8*u + l]; s[0] = (acc[0] * 10.0) / 3.0; ");
-    CHECK(sum_of("-x[i]*4") == "sum= x[8*u + l]; s[0] = acc[0] * -4.0; ");
+    CHECK(sum_of("-x[i]*w[i]*4") == "sum= -(x[8*u + l] * w[8*u + l]); s[0] = acc[0] * 4.0; ");
 }
 
 TEST_CASE("roots and powers of sizes are constants, too") {
     CHECK(sum_of("x[i]*w[i]/sqrt(size(x,0))") ==
           "sum= x[8*u + l] * w[8*u + l]; s[0] = acc[0] / 6.3245554; ");
-    CHECK(sum_of("x[i]/size(x,0)**0.5") == "sum= x[8*u + l]; s[0] = acc[0] / 6.3245554; ");
+    CHECK(sum_of("x[i]*w[i]/size(x,0)**0.5") ==
+          "sum= x[8*u + l] * w[8*u + l]; s[0] = acc[0] / 6.3245554; ");
 }
 
-TEST_CASE("what could keep a sum in its range stays inside, and so does what is data") {
-    CHECK(sum_of("x[i]*1e-30") == "sum= x[8*u + l] * 1e-30; s[0] = acc[0]; ");
+TEST_CASE("what could keep a sum in its range stays inside, and so do signs and what is data") {
+    CHECK(sum_of("x[i]/8") == "sum= x[8*u + l] / 8.0; s[0] = acc[0]; ");
+    CHECK(sum_of("x[i]*w[i]*1e-30") == "sum= x[8*u + l] * w[8*u + l] * 1e-30; s[0] = acc[0]; ");
     CHECK(sum_of("x[i]*w[i]/1e6") == "sum= (x[8*u + l] * w[8*u + l]) / 1000000.0; s[0] = acc[0]; ");
     CHECK(sum_of("x[i]/w[0]") == "sum= x[8*u + l] / w[0]; s[0] = acc[0]; ");
     CHECK(sum_of("3*x[i]", DType::i64) == "sum= 3 * x[i0 + 4*u + l]; s[0] = acc[0]; ");

@@ -7,7 +7,6 @@
 
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
-
 #include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {

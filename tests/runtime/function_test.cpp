@@ -95,6 +95,25 @@ TEST_CASE("views that walk backwards through memory are read where they stand") 
         }
 }
 
+TEST_CASE(
+    "views of any strides are updated before a check of data, and are as they were if it fails") {
+    const Function f = compile("X[q] += 1; m[q] := mean[k | S[q,k]*X[q] > 0](S[q,k])");
+    const Array S = Array::full(DType::f64, {10, 2}, 1);
+    for (const std::int64_t stride : {1, 3, -1, -2}) {
+        CAPTURE(stride);
+        std::vector<double> memory(28, 1);
+        double* const first = memory.data() + (stride < 0 ? 27 : 0);
+        const Array X = Array::view(first, {10}, {stride});
+        CHECK(f.call({{"X", X}, {"S", S}}, {"m"})[0].at({9}) == 1);
+        CHECK(first[9 * stride] == 2);
+        first[7 * stride] = -5;
+        const std::string text = error_text([&] { (void)f.call({{"X", X}, {"S", S}}, {"m"}); });
+        CHECK(text.find("for `q` = 7") != std::string::npos);
+        CHECK(first[6 * stride] == 2);
+        CHECK(first[7 * stride] == -5);
+    }
+}
+
 TEST_CASE("numbers are weak: they adopt the type of the array") {
     const Function scale = compile("y[i] := a*x[i]");
     const Array y = scale(2.5, vector_of({1, 2}));
