@@ -2,6 +2,7 @@
 #include "codegen/kernel_places.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ricci::codegen {
 
@@ -19,6 +20,19 @@ bool meet(const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
 
 bool are_independent(const Places& a, const Places& b) {
     return !meet(a.writes, b.reads) && !meet(a.writes, b.writes) && !meet(a.reads, b.writes);
+}
+
+void take_followers(const std::vector<Kernel>& kernels, std::size_t first,
+                    const std::function<bool(std::size_t kernel)>& take) {
+    constexpr std::size_t most_overtaken = 8;
+    std::vector<Places> overtaken;
+    for (std::size_t k = first + 1; k < kernels.size() && overtaken.size() < most_overtaken; ++k) {
+        if (kernels[k].writes.empty()) continue;
+        Places own = places_of(kernels[k]);
+        const bool may_move = std::ranges::all_of(
+            overtaken, [&](const Places& other) { return are_independent(own, other); });
+        if (!may_move || !take(k)) overtaken.push_back(std::move(own));
+    }
 }
 
 bool is_rows_against_columns(const Kernel& kernel) {

@@ -14,9 +14,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Kernels that do not belong to a chain, but which a later stage may overtake.
-constexpr std::size_t most_overtaken = 8;
-
 /// The kernel without axes of one point.
 Kernel without_single_axes(Kernel kernel) {
     Substitution to;
@@ -100,18 +97,11 @@ class Finder {
     std::optional<RowChain> run() {
         if (!begin(without_single_axes(kernels_[first_]))) return std::nullopt;
         chain_.members = {first_};
-        std::vector<Places> overtaken;
-        for (std::size_t k = first_ + 1; k < kernels_.size() && overtaken.size() < most_overtaken;
-             ++k) {
-            if (kernels_[k].writes.empty()) continue;  // lowered already
-            const Places own = places_of(kernels_[k]);
-            const bool may_move = std::ranges::all_of(
-                overtaken, [&](const Places& other) { return are_independent(own, other); });
-            if (may_move && extend(without_single_axes(kernels_[k])))
-                chain_.members.push_back(k);
-            else
-                overtaken.push_back(own);
-        }
+        take_followers(kernels_, first_, [&](std::size_t k) {
+            if (!extend(without_single_axes(kernels_[k]))) return false;
+            chain_.members.push_back(k);
+            return true;
+        });
         if (chain_.members.size() < 2 || (rules_.needs_gain && !reads_twice())) return std::nullopt;
         chain_.kernel.nest.name = kernels_[chain_.members.back()].nest.name;
         for (const Known& result : results_) {

@@ -2,23 +2,20 @@
 #include "codegen/slices.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
-#include <unordered_map>
+#include <tuple>
 #include <utility>
 
 #include "base/integer.h"
-#include "base/match.h"
 #include "codegen/kernel_places.h"
 #include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
 
 namespace {
 
-/// Kernels that do not belong to the slices, but which a later one may overtake.
-constexpr std::size_t most_overtaken = 8;
 /// Of a block of rows: products of fewer read their columns too often.
 constexpr std::int64_t least_rows = 64;
 /// Slices that keep threads busy: with fewer, kernels run one after the other on all of them.
@@ -50,52 +47,6 @@ struct Walk {
     [[nodiscard]] std::int64_t span() const { return high - low + 1; }
 };
 
-/// Gives loads and writes of some buffers other buffers and addresses.
-class Redirected {
-  public:
-    using Place = std::pair<BufferId, AffineForm>;
-    using To = std::function<std::optional<Place>(BufferId, const AffineForm&)>;
-    explicit Redirected(To to) : to_(std::move(to)) {}
-
-    Value operator()(const Value& value) {
-        if (!value) return value;
-        if (const auto found = memo_.find(value.get()); found != memo_.end()) return found->second;
-        Value result = match(
-            value->term, [&](const Constant&) { return value; },
-            [&](const VarValue&) { return value; }, [&](const LetValue&) { return value; },
-            [&](const Convert& convert) {
-                return make_value(Convert{(*this)(convert.a), convert.wraps}, value->dtype);
-            },
-            [&](const Operate& operate) {
-                std::vector<Value> args;
-                for (const Value& arg : operate.args) args.push_back((*this)(arg));
-                return make_value(Operate{operate.op, std::move(args)}, value->dtype);
-            },
-            [&](const Load& load) {
-                if (const auto place = to_(load.buffer, load.at.affine))
-                    return make_value(Load{place->first, {place->second, nullptr}}, value->dtype);
-                return make_value(Load{load.buffer, {load.at.affine, (*this)(load.at.computed)}},
-                                  value->dtype);
-            });
-        kept_.push_back(value);
-        memo_.emplace(value.get(), result);
-        return result;
-    }
-    void operator()(Store& write) {
-        if (const auto place = to_(write.buffer, write.at.affine)) {
-            write.buffer = place->first;
-            write.at.affine = place->second;
-        }
-        write.at.computed = (*this)(write.at.computed);
-        write.value = (*this)(write.value);
-    }
-
-  private:
-    To to_;
-    std::unordered_map<const ValueNode*, Value> memo_;
-    std::vector<Value> kept_;  ///< keeps the keys of memo_ alive
-};
-
 class Finder {
   public:
     Finder(const std::vector<Kernel>& kernels, std::size_t first, PlanBuilder& builder,
@@ -108,15 +59,7 @@ class Finder {
 
     std::optional<SlicedKernels> run() {
         if (!begin()) return std::nullopt;
-        std::vector<Places> overtaken;
-        for (std::size_t k = first_ + 1; k < kernels_.size() && overtaken.size() < most_overtaken;
-             ++k) {
-            if (kernels_[k].writes.empty()) continue;  // lowered already
-            const Places own = places_of(kernels_[k]);
-            const bool may_move = std::ranges::all_of(
-                overtaken, [&](const Places& other) { return are_independent(own, other); });
-            if (!may_move || !extend(k)) overtaken.push_back(own);
-        }
+        take_followers(kernels_, first_, [&](std::size_t k) { return extend(k); });
         if (members_.size() < 2 || products() < (is_forced_ ? 0 : 2)) return std::nullopt;
         return choose_slices();
     }
@@ -179,7 +122,7 @@ class Finder {
         return false;
     }
 
-    /// Whether a buffer that one member writes is touched by the newest and by another one.
+    /// Whether the newest member reads what another one writes.
     [[nodiscard]] bool shares_a_write(std::size_t k) const {
         const Places own = places_of(kernels_[k]);
         for (std::size_t m = 0; m + 1 < members_.size(); ++m)
@@ -395,17 +338,15 @@ class Finder {
                 if (const auto at = std::ranges::find(kernel.places, place);
                     at != kernel.places.end())
                     buffers[BufferId(at - kernel.places.begin())] = place;
-            redirect(kernel, [&](BufferId buffer, const AffineForm& address) {
-                const auto found = buffers.find(buffer);
-                if (found == buffers.end()) return std::optional<Redirected::Place>();
-                const Inner& to = moved.at(found->second);
-                AffineForm inside = address - form(to.low);
+            const auto inside = [&](BufferId buffer, AffineForm address) {
+                const Inner& to = moved.at(buffers.at(buffer));
                 for (const Axis& axis : kernel.slices)
-                    inside = inside - form(axis.var, inside.coefficient(axis.var));
+                    address = address - form(axis.var, address.coefficient(axis.var));
                 const bool is_written = kernel.nest.at(buffer).is_written;
-                return std::optional<Redirected::Place>(
-                    {kernel.argument(builder_.plan(), to.place, is_written), inside});
-            });
+                return std::pair(kernel.argument(builder_.plan(), to.place, is_written),
+                                 address - form(to.low));
+            };
+            redirect(kernel, buffers, inside);
             result.push_back(std::move(kernel));
         }
         return result;
@@ -422,12 +363,26 @@ class Finder {
                    to.replace(rows.var, form(start) + form(block, length) + form(rows.var)));
     }
 
-    static void redirect(Kernel& kernel, Redirected::To places) {
-        Redirected to(std::move(places));
-        kernel.body = to(kernel.body);
-        kernel.arg_place = to(kernel.arg_place);
-        kernel.conditions.rest = to(kernel.conditions.rest);
-        for (Store& write : kernel.writes) to(write);
+    /// Makes loads and writes of these buffers those of the places that `inside` gives.
+    template <class Inside>
+    static void redirect(Kernel& kernel, const std::map<BufferId, std::size_t>& buffers,
+                         const Inside& inside) {
+        std::vector<Value> values = {kernel.body, kernel.arg_place, kernel.conditions.rest};
+        for (const Store& write : kernel.writes) {
+            values.push_back(write.value);
+            values.push_back(write.at.computed);
+        }
+        Substitution to;
+        for_each_node(values, [&](const Value& value) {
+            const auto* load = std::get_if<Load>(&value->term);
+            if (load == nullptr || !buffers.contains(load->buffer)) return;
+            const auto [buffer, at] = inside(load->buffer, load->at.affine);
+            to.replace(value, make_load(kernel.nest, buffer, {at}));
+        });
+        substitute(kernel, to);
+        for (Store& write : kernel.writes)
+            if (buffers.contains(write.buffer))
+                std::tie(write.buffer, write.at.affine) = inside(write.buffer, write.at.affine);
     }
 
     const std::vector<Kernel>& kernels_;

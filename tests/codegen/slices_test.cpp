@@ -76,6 +76,11 @@ TEST_CASE("what passes between kernels in the caches is not sliced") {
     CHECK(slices(attention, heads(8, 64, 64, 64)) == 0);
 }
 
+TEST_CASE("kernels of few blocks of rows run one after the other, on all threads") {
+    CHECK(slices(attention, heads(1, 64, 65536, 64)) == 0);
+    CHECK(slices(attention, heads(1, 1024, 65536, 64)) > 0);
+}
+
 TEST_CASE("two layers are computed for blocks of the batch, and pack their weights once") {
     const codegen::Plan plan =
         codegen::plan(bound("H[n,h] := relu(sum[k](X[n,k]*W[h,k]) + b[h]); Y[n,o] := H[n,h]*U[o,h]",
