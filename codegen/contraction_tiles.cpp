@@ -12,28 +12,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/integer.h"
-#include "codegen/deinterleave.h"
+#include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
 #include "codegen/nest_walk.h"
-#include "codegen/pack.h"
 #include "codegen/pair_products.h"
+#include "codegen/quick_extrema.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
 
 namespace {
-
-/// A row or column operand where the tile reads it.
-struct Source {
-    Value term;
-    std::optional<Panels> panels = {};
-    std::optional<Deinterleaved> deinterleaved = {};  ///< neither: read where it stands
-    BufferId buffer{};                                ///< of the panels or the copy
-    BufferId line{};                                  ///< registers of a column operand's line
-};
 
 class ContractionLowering {
   public:
@@ -59,7 +51,13 @@ class ContractionLowering {
     }
 
     void run() {
-        place_sources();
+        const SourcePlacing placing{choice_, rows_, columns_, are_conditions_packed_};
+        std::tie(row_sources_, column_sources_) =
+            place_sources(kernel_, placing, schedule_, builder_);
+        nan_makers_ = count_nan_makers(kernel_, c_, builder_);
+        if (nan_makers_)
+            schedule_.directives.push_back(
+                {"look", "for NaN", {}, "without any an extremum is one instruction"});
         choose_depth_loops();
         make_registers();
         const Axis row_tiles{kernel_.nest.add(Var{"row_tile"}), rows_.tiles()};
@@ -127,43 +125,6 @@ class ContractionLowering {
         return mask_ ? make_load(kernel_.nest, *mask_, {column}) : nullptr;
     }
 
-    // Where operands are read.
-
-    void place_sources() {
-        for (std::size_t i = 0; i < c_.row_operands.size(); ++i)
-            row_sources_.push_back(source(c_.row_operands[i], rows_, choice_.rows[i], Side::rows));
-        for (std::size_t i = 0; i < c_.column_operands.size(); ++i)
-            column_sources_.push_back(
-                source(c_.column_operands[i], columns_, choice_.columns[i], Side::columns));
-        for (std::vector<Source>* sources : {&row_sources_, &column_sources_})
-            for (Source& source : *sources)
-                if (source.panels || source.deinterleaved)
-                    source.buffer = kernel_.argument(
-                        builder_.plan(),
-                        source.panels ? source.panels->place : source.deinterleaved->place, false);
-    }
-
-    Source source(const Operand& operand, const Tiling& tiling, Reading reading, Side side) {
-        const char* const side_name = side == Side::rows ? "rows" : "columns";
-        if (reading == Reading::in_place) {
-            schedule_.directives.push_back({"direct", side_name, {}, "less work than packing"});
-            return {.term = operand.term};
-        }
-        const auto number = row_sources_.size() + column_sources_.size();
-        std::string name = kernel_.nest.name + "_" + side_name;
-        if (number > 1) name += std::to_string(number);
-        if (reading == Reading::deinterleaved) {
-            const auto& load = std::get<Load>(operand.term->term);
-            const std::int64_t step = load.at.affine.coefficient(c_.lane.var);
-            return {.term = operand.term,
-                    .deinterleaved = deinterleave(kernel_, load, step, name, builder_)};
-        }
-        Kernel packed = kernel_;
-        if (!are_conditions_packed_) packed.conditions = {};
-        const Value& term = operand.term;
-        return {term, pack(packed, is_paired() ? unconverted(term) : term, c_.batch, tiling, side,
-                           choice_.pairing, name, builder_)};
-    }
     [[nodiscard]] bool is_paired() const { return choice_.pairing == Pairing::pairs; }
 
     /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
@@ -387,7 +348,33 @@ class ContractionLowering {
         return body;
     }
 
+    /// The reduced points; of maxima that need not look for NaN both ways.
     Body depth() {
+        if (!nan_makers_) return all_points();
+        const DType dtype = kernel_.body->dtype;
+        const auto name = [&](const Value& value) {
+            const std::uint32_t number = kernel_.next_let++;
+            return std::pair(make_let(number, value), make_let_value(number, value->dtype));
+        };
+        const auto [let_makers, count] = name(nan_makers_);
+        const auto [let_one, one] =
+            name(make_operation(Op::add, {count, make_number(dtype, 1)}, dtype));
+        quick_one_ = one;
+        Body quick;
+        quick.push_back(let_one);
+        append(quick, all_points());
+        quick_one_ = nullptr;
+        const auto compare = [&, count](Op op) {
+            return make_operation(op, {count, make_number(dtype, 0)}, DType::boolean);
+        };
+        Body body;
+        body.push_back(let_makers);
+        append(body, guarded(compare(Op::eq), std::move(quick)));
+        append(body, guarded(compare(Op::gt), all_points()));
+        return body;
+    }
+
+    Body all_points() {
         const auto inner = depth_loops_.begin() + std::ptrdiff_t(outer_loops_);
         Body step = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
         Body body = set_mask();
@@ -507,14 +494,17 @@ class ContractionLowering {
 
     /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
     Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
-        if (lane_conditions_.empty()) return combine(kernel_, accumulator_, element, value, {});
+        if (lane_conditions_.empty() && !quick_one_)
+            return combine(kernel_, accumulator_, element, value, {});
         const Value old = make_load(kernel_.nest, accumulator_.value, {element});
         const Op op = combining_op(accumulator_.reducer, value->dtype);
-        const Value now = make_operation(op, {old, value}, value->dtype);
+        Value now = quick_one_ ? quick_extremum(accumulator_.reducer,
+                                                as_multiply_add(value, quick_one_), old)
+                               : make_operation(op, {old, value}, value->dtype);
+        if (!lane_conditions_.empty())
+            now = make_operation(Op::select, {is_read(column), now, old}, value->dtype);
         Body body;
-        body.push_back(
-            make_store(accumulator_.value, {element},
-                       make_operation(Op::select, {is_read(column), now, old}, value->dtype)));
+        body.push_back(make_store(accumulator_.value, {element}, now));
         return body;
     }
 
@@ -573,6 +563,9 @@ class ContractionLowering {
     std::vector<Source> column_sources_;
     std::vector<BufferId> held_;
     Accumulator accumulator_;
+    /// How much may make a NaN, where maxima and minima may do without looking for it.
+    Value nan_makers_;
+    Value quick_one_;   ///< a 1, while the loops that do so are made
     AffineForm depth_;  ///< the line of the panels that is being read
     std::vector<AxisRange> depth_loops_;
     Value depth_test_;

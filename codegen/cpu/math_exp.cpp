@@ -43,14 +43,20 @@ Wide expm1_core(Wide r) {
 /// y 2^(n + shift), rounded once: without an instruction for it by two powers that are normal
 /// numbers.
 Wide scale(Wide y, const Rounded& n, int shift) {
-    if (has_scale(y)) return scale(y, shift == 0 ? n.whole : n.whole + double(shift));
+    if (has_avx512(y)) return scale(y, shift == 0 ? n.whole : n.whole + double(shift));
     const Wide power = n.integer + n.integer.integer(shift);
     const Wide half = shift_right_arithmetic(power, 1);
     return y * power_of_two(half, y) * power_of_two(power - half, y);
 }
 
-/// Beyond these e^x is 0 or infinite. NaN passes.
-Wide limited(Wide x) { return quick_min(pick(x, 90, 711), quick_max(pick(x, -105, -746), x)); }
+/// Of any x: where e^x is 0 or infinite the remainder is some small number. NaN passes: in n where
+/// AVX-512 scales by it, else in both.
+Reduced reduce_any(Wide x) {
+    if (!has_avx512(x))
+        return reduce(quick_min(pick(x, 90, 711), quick_max(pick(x, -105, -746), x)));
+    const auto [n, r] = reduce(x);
+    return {n, limit_magnitude(r, r.number(0.5))};
+}
 
 }  // namespace
 
@@ -66,12 +72,12 @@ Wide small_to_floating(Wide integer, Wide like) {
 }
 
 Wide exp_shifted(Wide x, int shift) {
-    const auto [n, r] = reduce(limited(x));
+    const auto [n, r] = reduce_any(x);
     return scale(expm1_core(r) + 1.0, n, shift);
 }
 
 Wide exp_sum(Wide x, Wide tail) {
-    const auto [n, r] = reduce(limited(x));
+    const auto [n, r] = reduce_any(x);
     return scale(expm1_core(r + tail) + 1.0, n, 0);
 }
 

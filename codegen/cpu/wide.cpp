@@ -2,15 +2,12 @@
 #include "codegen/cpu/wide.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsX86.h>
-#include <llvm/IR/Module.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -30,33 +27,6 @@ Wide unary(llvm::Intrinsic::ID id, Wide a) {
 
 Wide compare(llvm::CmpInst::Predicate floating, llvm::CmpInst::Predicate integer, Wide a, Wide b) {
     return {a.ir(), a.ir().CreateCmp(a.is_floating() ? floating : integer, a.value(), b.value())};
-}
-
-constexpr const char* avx512_flag = "ricci.avx512";
-
-/// The instruction for one vector register of 128, 256 or 512 bits.
-llvm::Intrinsic::ID scale_instruction(bool is_double, unsigned bits) {
-    if (bits == 512)
-        return is_double ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
-                         : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
-    if (bits == 256)
-        return is_double ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_256
-                         : llvm::Intrinsic::x86_avx512_mask_scalef_ps_256;
-    return is_double ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_128
-                     : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
-}
-
-llvm::Value* scale_register(llvm::IRBuilderBase& ir, llvm::Value* y, llvm::Value* n) {
-    auto* type = llvm::cast<llvm::FixedVectorType>(y->getType());
-    const unsigned lanes = type->getNumElements();
-    const unsigned bits = lanes * type->getScalarSizeInBits();
-    // Eight mask bits at least, all of them set.
-    llvm::Type* mask = ir.getIntNTy(std::max(lanes, 8U));
-    std::vector<llvm::Value*> args{y, n, y, llvm::Constant::getAllOnesValue(mask)};
-    constexpr int current_rounding = 4;
-    if (bits == 512) args.push_back(ir.getInt32(current_rounding));
-    return ir.CreateIntrinsic(scale_instruction(type->getElementType()->isDoubleTy(), bits), {},
-                              args);
 }
 
 }  // namespace
@@ -226,45 +196,11 @@ Wide ceil(Wide a) { return unary(llvm::Intrinsic::ceil, a); }
 Wide trunc(Wide a) { return unary(llvm::Intrinsic::trunc, a); }
 Wide round_even(Wide a) { return unary(llvm::Intrinsic::roundeven, a); }
 
-void allow_avx512(llvm::Module& module) { module.addModuleFlag(llvm::Module::Max, avx512_flag, 1); }
-
-bool has_scale(Wide y) {
-    const unsigned bits = std::max(y.lanes(), 1U) * y.type()->getScalarSizeInBits();
-    return y.is_floating() && (y.lanes() == 0 || bits >= 128) &&
-           y.ir().GetInsertBlock()->getModule()->getModuleFlag(avx512_flag) != nullptr;
-}
-
-Wide scale(Wide y, Wide n) {
-    llvm::IRBuilderBase& ir = y.ir();
-    const unsigned bits = y.type()->getScalarSizeInBits();
-    constexpr unsigned widest = 512;
-    if (y.lanes() == 0) {
-        // In the lowest lane of a register.
-        auto* type = llvm::FixedVectorType::get(y.type(), 128 / bits);
-        const auto low = [&](Wide x) {
-            return ir.CreateInsertElement(llvm::Constant::getNullValue(type), x.value(),
-                                          std::uint64_t{0});
-        };
-        return {ir, ir.CreateExtractElement(scale_register(ir, low(y), low(n)), std::uint64_t{0})};
-    }
-    if (y.lanes() * bits <= widest) return {ir, scale_register(ir, y.value(), n.value())};
-    const auto half = [&](Wide x, bool is_upper) -> Wide {
-        std::vector<int> lanes(y.lanes() / 2);
-        std::iota(lanes.begin(), lanes.end(), is_upper ? int(lanes.size()) : 0);
-        return {ir, ir.CreateShuffleVector(x.value(), lanes)};
-    };
-    std::vector<int> all(y.lanes());
-    std::iota(all.begin(), all.end(), 0);
-    const Wide lower = scale(half(y, false), half(n, false));
-    const Wide upper = scale(half(y, true), half(n, true));
-    return {ir, ir.CreateShuffleVector(lower.value(), upper.value(), all)};
-}
-
 Wide quick_max(Wide a, Wide b) { return select(a > b, a, b); }
 Wide quick_min(Wide a, Wide b) { return select(a < b, a, b); }
 // x86's maximum gives its second operand where one is NaN: only a NaN in the first is left.
-Wide nan_max(Wide a, Wide b) { return select(is_nan(a), a, quick_max(a, b)); }
-Wide nan_min(Wide a, Wide b) { return select(is_nan(a), a, quick_min(a, b)); }
+Wide nan_max(Wide a, Wide b) { return nan_of(a, quick_max(a, b)); }
+Wide nan_min(Wide a, Wide b) { return nan_of(a, quick_min(a, b)); }
 
 Wide polynomial(Wide x, std::initializer_list<double> coefficients) {
     RICCI_ASSERT(coefficients.size() != 0, "a polynomial has at least one coefficient");

@@ -105,10 +105,14 @@ Wide trunc(Wide a);
 Wide round_even(Wide a);
 /// Says that what is emitted into the module runs on a target with AVX-512.
 void allow_avx512(llvm::Module& module);
-/// Whether `y * 2^n` is one instruction for values of this type: AVX-512 has one.
-[[nodiscard]] bool has_scale(Wide y);
-/// `y * 2^n`, rounded once, for an integral `n` of the floating type of `y`. Wants `has_scale`.
+/// Whether AVX-512's instructions below are there for values of this type.
+[[nodiscard]] bool has_avx512(Wide a);
+/// `y * 2^n`, rounded once, for an integral `n` of the floating type of `y`. Wants `has_avx512`.
 Wide scale(Wide y, Wide n);
+/// `a` with its magnitude cut to `most`, a number; of NaN `most`. Wants `has_avx512`.
+Wide limit_magnitude(Wide a, Wide most);
+/// `a` where it is NaN, else `b`.
+Wide nan_of(Wide a, Wide b);
 /// The larger or smaller of two; the second where one is NaN: one instruction on x86.
 Wide quick_max(Wide a, Wide b);
 Wide quick_min(Wide a, Wide b);

@@ -1,0 +1,28 @@
+// codegen/quick_extrema.h – maxima and minima that need not look for NaN
+//
+// A maximum that propagates NaN takes two instructions, of numbers alone one. Where the operands of
+// a contraction are read far more often than they are long, a look through them first, for what
+// could make a NaN, pays: tiles then take the short way, or the careful one when something was
+// found. Both give the same bits of numbers.
+#pragma once
+
+#include "codegen/contraction.h"
+#include "codegen/plan_builder.h"
+
+namespace ricci::codegen {
+
+/// How many elements of the operands may make a NaN, in the type of the kernel's body. Adds the
+/// steps that count them; their results become arguments of the kernel. Empty where the kernel
+/// takes no maximum or minimum of floats, where its body may be NaN of any operands, or where it
+/// does not pay.
+[[nodiscard]] Value count_nan_makers(Kernel& kernel, const Contraction& contraction,
+                                     PlanBuilder& builder);
+
+/// The larger (`max`) or smaller of two numbers, the second where both are equal.
+[[nodiscard]] Value quick_extremum(Reducer reducer, const Value& value, const Value& old);
+
+/// A sum `a + b` as `a * one + b`: processors that add and compare in the same units multiply in
+/// others. `one` is a 1 that a compiler does not see.
+[[nodiscard]] Value as_multiply_add(const Value& sum, const Value& one);
+
+}  // namespace ricci::codegen
