@@ -2,6 +2,7 @@
 #include "bench/cpu/memory_limits.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -55,23 +56,45 @@ __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) fl
     return sum[0];
 }
 
-/// Seconds of `work` on parts of `bytes` by all threads at once; the median of some turns.
+/// Seconds of `work` on parts of `bytes` by all threads at once; the median of some turns. Threads
+/// wait for a turn without sleeping, and Linux has 20 ms to spread them over the cores.
 template <class Work>
 double seconds_of(std::size_t bytes, int threads, const Work& work) {
     const std::size_t part = bytes / static_cast<std::size_t>(threads) / 256 * 256;
+    constexpr int over = -1;
+    std::atomic<int> turn = 0;
+    std::atomic<int> done = 0;
+    std::vector<std::thread> others;
+    for (int t = 1; t < threads; ++t)
+        others.emplace_back([&, t] {
+            for (int last = 0;;) {
+                int now = 0;
+                while ((now = turn.load(std::memory_order_acquire)) == last) {
+                }
+                if (now == over) return;
+                last = now;
+                work(static_cast<std::size_t>(t) * part, part);
+                done.fetch_add(1, std::memory_order_release);
+            }
+        });
+    const auto take_turn = [&] {
+        const auto start = Clock::now();
+        done.store(0, std::memory_order_relaxed);
+        turn.fetch_add(1, std::memory_order_release);
+        work(0, part);
+        while (done.load(std::memory_order_acquire) < threads - 1) {
+        }
+        return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    for (double spent = 0; threads > 1 && spent < 0.02;) spent += take_turn();
     std::vector<double> turns;
     double spent = 0;
     while (turns.size() < 200 && (turns.size() < 3 || spent < 0.02)) {
-        const auto start = Clock::now();
-        std::vector<std::thread> others;
-        for (int t = 1; t < threads; ++t)
-            others.emplace_back([&, t] { work(static_cast<std::size_t>(t) * part, part); });
-        work(0, part);
-        for (std::thread& other : others) other.join();
-        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        turns.push_back(seconds);
-        spent += seconds;
+        turns.push_back(take_turn());
+        spent += turns.back();
     }
+    turn.store(over, std::memory_order_release);
+    for (std::thread& other : others) other.join();
     std::sort(turns.begin(), turns.end());
     return turns[turns.size() / 2];
 }
