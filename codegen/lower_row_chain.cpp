@@ -4,6 +4,7 @@
 #include <set>
 
 #include "codegen/fold_indices.h"
+#include "codegen/kept_values.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 #include "codegen/nest_walk.h"
@@ -15,101 +16,25 @@ namespace ricci::codegen {
 
 namespace {
 
-/// A value that costs less is computed by each stage that needs it (an operation costs 1).
-constexpr double least_kept_cost = 8;
 /// Bytes of all rows of kept values: they stay in the second-level cache beside the row's elements.
 constexpr std::int64_t most_kept_bytes = 128 << 10;
+/// Bytes of the rows that stages take together, read, kept and written: they stay in the
+/// first-level cache. On Zen 5 a softmax of rows of 128 (f32) then takes 0.85 of the time, of 256
+/// 1.4 times.
+constexpr std::int64_t most_block_bytes = 24 << 10;
 /// Longer work with fewer rows is better off in kernels of two levels, which split rows.
 constexpr std::int64_t fewest_rows = 64;
 
-bool moves_along(const Value& value, const std::vector<Axis>& along) {
-    return std::ranges::any_of(along,
-                               [&](const Axis& axis) { return depends_on(value, axis.var); });
-}
-
-std::vector<Value> roots_of(const RowStage& stage) {
-    if (stage.reducer) return {stage.body};
-    std::vector<Value> roots;
-    for (const Store& write : stage.writes) {
-        roots.push_back(write.value);
-        if (write.at.computed) roots.push_back(write.at.computed);
-    }
-    return roots;
-}
-
-/// What a stage computes at a point that others compute, too, or that is the same along the row.
-struct StageNodes {
-    std::vector<Value> kept;  ///< computed here for later stages, operands first
-    std::vector<Value> even;  ///< the same at all points of a row
-};
-
-/// Chooses the values that one stage keeps for others.
-class KeptValues {
-  public:
-    explicit KeptValues(const RowChain& chain) : along_(chain.kernel.reduced) {
-        for (const RowStage& stage : chain.stages) {
-            std::set<const ValueNode*>& nodes = nodes_.emplace_back();
-            for_each_node(roots_of(stage), [&](const Value& node) { nodes.insert(node.get()); });
-        }
-        // First as if every dear value were kept: what later stages then find is kept.
-        (void)visit_all(chain);
-        is_final_ = true;
-        for (auto& [node, stage] : made_) stage.reset();
-        stages_ = visit_all(chain);
-    }
-    [[nodiscard]] const std::vector<StageNodes>& stages() const { return stages_; }
-
-  private:
-    std::vector<StageNodes> visit_all(const RowChain& chain) {
-        std::vector<StageNodes> all;
-        for (std::size_t s = 0; s < chain.stages.size(); ++s) {
-            StageNodes& own = all.emplace_back();
-            std::set<const ValueNode*> seen;
-            for (const Value& root : roots_of(chain.stages[s])) visit(root, s, seen, own);
-        }
-        return all;
-    }
-    void visit(const Value& node, std::size_t stage, std::set<const ValueNode*>& seen,
-               StageNodes& own) {
-        if (!seen.insert(node.get()).second) return;
-        if (!moves_along(node, along_)) {
-            const bool is_atom =
-                operands(node).empty() && !std::holds_alternative<Load>(node->term);
-            if (!is_atom) own.even.push_back(node);
-            return;
-        }
-        if (made_[node.get()] && *made_[node.get()] != stage) {
-            found_.insert(node.get());
-            return;
-        }
-        for (const Value& operand : operands(node)) visit(operand, stage, seen, own);
-        if (!is_needed_after(node, stage)) return;
-        made_[node.get()] = stage;
-        own.kept.push_back(node);
-    }
-    [[nodiscard]] bool is_needed_after(const Value& node, std::size_t stage) const {
-        if (is_final_) return found_.contains(node.get());
-        if (cost({node}) < least_kept_cost) return false;
-        for (std::size_t s = stage + 1; s < nodes_.size(); ++s)
-            if (nodes_[s].contains(node.get())) return true;
-        return false;
-    }
-
-    const std::vector<Axis>& along_;
-    std::vector<std::set<const ValueNode*>> nodes_;  ///< of each stage
-    std::map<const ValueNode*, std::optional<std::size_t>> made_;
-    std::set<const ValueNode*> found_;
-    bool is_final_ = false;
-    std::vector<StageNodes> stages_;
-};
-
 class RowChainNest {
   public:
-    RowChainNest(RowChain& chain, const LanePlan& lanes, Schedule& schedule)
+    /// Blocks hold `least_rows` of all rows at least.
+    RowChainNest(RowChain& chain, const LanePlan& lanes, std::int64_t least_rows,
+                 Schedule& schedule)
         : chain_(chain),
           kernel_(chain.kernel),
           lanes_(lanes.lanes),
           cycles_(lanes.cycles),
+          least_rows_(least_rows),
           schedule_(schedule) {
         std::vector<Axis> order = kernel_.reduced;
         std::erase(order, *lanes.axis);
@@ -123,22 +48,102 @@ class RowChainNest {
     }
 
     void run() {
+        stages_ = values_of_stages(chain_);
+        choose_block();
         keep_values();
-        const TaskSplit split =
-            split_tasks(kernel_.nest, kernel_.free, 1, cycles_ / double(points(kernel_.free)));
+        TaskSplit split = split_tasks(kernel_.nest, kernel_.free, rows_at_once(),
+                                      cycles_ / double(points(kernel_.free)));
         describe(split);
+        AxisRange rows;
+        if (block_) {
+            rows = split.loops.back();
+            split.loops.pop_back();
+            block_->upper = with(rows.upper, form(block_->first) + form(rows_at_once()));
+        }
         Body body;
         for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
             const RowStage& stage = chain_.stages[s];
             append(body, name_even(stages_[s].even));
             append(body, stage.reducer ? reduction(s) : pass(s));
         }
+        if (block_) {
+            Body blocks;
+            blocks.push_back(make_loop(block_->first, Bind::serial, rows.lower, rows.upper,
+                                       std::move(body), rows_at_once()));
+            body = std::move(blocks);
+        }
         kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
     }
 
   private:
+    /// Short rows that each stage takes together: results of one row are waited for by the next
+    /// stage, other rows are not; and what is computed of results runs in lanes over the rows.
+    struct RowBlock {
+        Axis axis;        ///< the rows: the innermost ones
+        VarId first;      ///< the first row of the block
+        LoopBound upper;  ///< of the rows
+    };
+
+    void choose_block() {
+        if (kernel_.free.empty() || lanes_ == 1) return;
+        const Axis& rows = kernel_.free.back();
+        if (rows.extent < least_rows_ ||
+            lanes_ * points(kernel_.reduced) * bytes_of_point() > most_block_bytes)
+            return;
+        block_ = RowBlock{rows, kernel_.nest.add(Var{kernel_.nest.at(rows.var).name + "0"}), {}};
+    }
+    /// What is read, kept and written at a point of a row.
+    [[nodiscard]] std::int64_t bytes_of_point() const {
+        std::set<BufferId> buffers;
+        std::int64_t bytes = 0;
+        for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
+            for_each_node(roots_of(chain_.stages[s]), [&](const Value& node) {
+                const auto* load = std::get_if<Load>(&node->term);
+                if (load != nullptr && moves_along(node, kernel_.reduced))
+                    buffers.insert(load->buffer);
+            });
+            if (!chain_.stages[s].reducer)
+                for (const Store& write : chain_.stages[s].writes) buffers.insert(write.buffer);
+            for (const Value& node : stages_[s].kept)
+                bytes += std::int64_t(size_bytes(node->dtype));
+        }
+        for (const BufferId buffer : buffers)
+            bytes += std::int64_t(size_bytes(kernel_.nest.at(buffer).dtype));
+        return bytes;
+    }
+    [[nodiscard]] std::int64_t rows_at_once() const { return block_ ? lanes_ : 1; }
+    /// The row's number in the block.
+    [[nodiscard]] AffineForm row_in_block() const {
+        return block_ ? form(block_->axis.var) - form(block_->first) : form(0);
+    }
+    /// One row after the other.
+    Body each_row(Body body) {
+        if (!block_) return body;
+        Body loop;
+        loop.push_back(make_loop(block_->axis.var, Bind::serial, bound(form(block_->first)),
+                                 block_->upper, std::move(body)));
+        return loop;
+    }
+    /// All rows of the block in lanes. The body is of one row.
+    Body rows_in_lanes(const std::function<Body(Substitution& row)>& body) {
+        Lanes lanes{rows_at_once(), 1, {}};
+        for (const BoundTerm& term : block_->upper)
+            lanes.limit.push_back({term.form - term.divisor * form(block_->first), term.divisor});
+        // All rows but those at the end of a task are whole blocks.
+        if (block_->axis.extent % rows_at_once() == 0) lanes.limit.clear();
+        return over_lanes(kernel_.nest, lanes, [&](const AffineForm& lane) {
+            Substitution row;
+            row.replace(block_->axis.var, form(block_->first) + lane);
+            return body(row);
+        });
+    }
+    /// A place for a value of each row of the block, and the value where it is read.
+    std::pair<BufferId, Value> add_row_values(DType dtype) {
+        const BufferId buffer = add_scratch(kernel_.nest, "of_row", dtype, rows_at_once());
+        return {buffer, make_load(kernel_.nest, buffer, {row_in_block()})};
+    }
+
     void keep_values() {
-        stages_ = KeptValues(chain_).stages();
         const std::int64_t elements = points(kernel_.reduced);
         std::int64_t left = most_kept_bytes;
         for (StageNodes& stage : stages_)
@@ -146,7 +151,8 @@ class RowChainNest {
                 const std::int64_t bytes = elements * std::int64_t(size_bytes(node->dtype));
                 if (bytes > left) return true;
                 left -= bytes;
-                rows_.emplace(node.get(), add_scratch(kernel_.nest, "row", node->dtype, elements));
+                rows_.emplace(node.get(), add_scratch(kernel_.nest, "row", node->dtype,
+                                                      elements * rows_at_once()));
                 return false;
             });
     }
@@ -157,16 +163,43 @@ class RowChainNest {
                       "passes over a row while it is in cache");
         schedule_.say("parallel", "", split.tasks, "tasks of some 0.05 ms, by extents alone");
         schedule_.say("vector", axis, lanes_, "contiguous along the row");
+        if (block_)
+            schedule_.say("block", kernel_.nest.at(block_->axis.var).name, lanes_,
+                          "short rows: each pass takes several before the next");
         if (!rows_.empty())
             schedule_.say("keep", "", std::int64_t(rows_.size()),
                           "values of each element for later passes");
+    }
+
+    /// Whether it is what `add_row_values` reads.
+    [[nodiscard]] bool is_of_row(const Value& value) const {
+        const auto* load = std::get_if<Load>(&value->term);
+        return block_ && load != nullptr && load->at.affine == row_in_block() &&
+               kernel_.nest.at(load->buffer).space == Space::scratch;
     }
 
     /// Values that are the same at all points of the row are computed once.
     Body name_even(const std::vector<Value>& nodes) {
         Body body;
         for (const Value& node : nodes) {
-            const std::vector<Value> value = share(body, {known_(node)}, kernel_.next_let);
+            const Value own = known_(node);
+            if (is_of_row(own)) {
+                known_.replace(node, own);
+                continue;
+            }
+            if (block_ && depends_on(own, block_->axis.var)) {
+                const auto [buffer, read] = add_row_values(node->dtype);
+                append(
+                    body, rows_in_lanes([&](Substitution& row) {
+                        Body lane;
+                        const std::vector<Value> value = share(lane, {row(own)}, kernel_.next_let);
+                        lane.push_back(make_store(buffer, row(Address{row_in_block()}), value[0]));
+                        return lane;
+                    }));
+                known_.replace(node, read);
+                continue;
+            }
+            const std::vector<Value> value = share(body, {own}, kernel_.next_let);
             if (std::holds_alternative<LetValue>(value[0]->term)) {
                 known_.replace(node, value[0]);
                 continue;
@@ -183,13 +216,14 @@ class RowChainNest {
         Substitution here = known_;
         here.replace(axis.var, at);
         Body body;
+        const AffineForm place = here(place_) + points(kernel_.reduced) * row_in_block();
         for (const Value& node : made_before_)
-            here.replace(node, make_load(kernel_.nest, rows_.at(node.get()), {here(place_)}));
+            here.replace(node, make_load(kernel_.nest, rows_.at(node.get()), {place}));
         for (const Value& node : stages_[s].kept) {
             const std::vector<Value> value = share(body, {here(node)}, kernel_.next_let);
             body.push_back(make_let(kernel_.next_let, value[0]));
             const Value named = make_let_value(kernel_.next_let++, node->dtype);
-            body.push_back(make_store(rows_.at(node.get()), {here(place_)}, named));
+            body.push_back(make_store(rows_.at(node.get()), {place}, named));
             here.replace(node, named);
         }
         append(body, make(here));
@@ -224,24 +258,70 @@ class RowChainNest {
                    return update(kernel_, accumulator, offset, here);
                }));
         append(body, fold(kernel_, accumulator, total, lanes_, unroll));
-        append(body, write_results(stage, total));
+        const Value reduced = result(kernel_, total, form(0));
+        if (!block_) {
+            append(body, write_results(stage, reduced));
+            return body;
+        }
+        const auto [buffer, read] = add_row_values(reduced->dtype);
+        body.push_back(make_store(buffer, {row_in_block()}, reduced));
+        body = each_row(std::move(body));
+        append(body, write_results(stage, read));
         return body;
     }
 
-    /// Names the results; stores those that are read elsewhere.
-    Body write_results(const RowStage& stage, const Accumulator& total) {
+    /// Names the results, of the row or of each row of the block; stores those that are read
+    /// elsewhere.
+    Body write_results(const RowStage& stage, const Value& reduced) {
         Substitution here = known_;
-        here.replace_let(0, result(kernel_, total, form(0)));
+        here.replace_let(0, reduced);
+        std::vector<Store> writes = stage.writes;
+        for (Store& write : writes) {
+            write.value = here(write.value);
+            if (write.at.computed) write.at.computed = here(write.at.computed);
+        }
+        if (!block_) {
+            Substitution same;
+            return write_row(writes, same);
+        }
+        // A value that is the reduced one needs no copy.
+        reduced_of_rows_ = reduced;
+        std::erase_if(writes, [&](const Store& write) {
+            if (write.value != reduced || !contains(chain_.results, write.buffer)) return false;
+            name_loads(write.buffer, reduced);
+            return contains(chain_.unread, write.buffer);
+        });
+        if (writes.empty()) return {};
+        // Lanes write where each row's element is next to the one before.
+        const bool is_in_lanes = std::ranges::all_of(writes, [&](const Store& write) {
+            return contains(chain_.unread, write.buffer) ||
+                   (!write.combine && !write.at.computed &&
+                    write.at.affine.coefficient(block_->axis.var) == 1);
+        });
+        if (is_in_lanes)
+            return rows_in_lanes([&](Substitution& row) { return write_row(writes, row); });
+        Substitution same;
+        return each_row(write_row(writes, same));
+    }
+    Body write_row(const std::vector<Store>& writes, Substitution& row) {
         Body body;
         std::vector<Value> values;
-        for (const Store& write : stage.writes) values.push_back(here(write.value));
+        for (const Store& write : writes) values.push_back(row(write.value));
         values = share(body, std::move(values), kernel_.next_let);
-        for (std::size_t w = 0; w < stage.writes.size(); ++w) {
-            Store store = stage.writes[w];
-            if (store.at.computed) store.at.computed = here(store.at.computed);
+        for (std::size_t w = 0; w < writes.size(); ++w) {
+            Store store = writes[w];
+            store.at = row(store.at);
             body.push_back(make_let(kernel_.next_let, values[w]));
             store.value = make_let_value(kernel_.next_let++, values[w]->dtype);
-            if (contains(chain_.results, store.buffer)) name_loads(store);
+            if (contains(chain_.results, store.buffer) && writes[w].value != reduced_of_rows_) {
+                Value name = store.value;
+                if (block_) {
+                    const auto [buffer, read] = add_row_values(name->dtype);
+                    body.push_back(make_store(buffer, row(Address{row_in_block()}), name));
+                    name = read;
+                }
+                name_loads(store.buffer, name);
+            }
             if (!contains(chain_.unread, store.buffer)) body.push_back({std::move(store)});
         }
         return body;
@@ -250,14 +330,13 @@ class RowChainNest {
         return std::ranges::find(buffers, buffer) != buffers.end();
     }
     /// Loads of a result of the row are its name from now on.
-    void name_loads(const Store& store) {
+    void name_loads(BufferId buffer, const Value& name) {
         for (const RowStage& stage : chain_.stages) {
             std::vector<Value> roots = roots_of(stage);
             for (const Store& write : stage.writes) roots.push_back(write.value);
             for_each_node(roots, [&](const Value& value) {
                 const auto* load = std::get_if<Load>(&value->term);
-                if (load != nullptr && load->buffer == store.buffer)
-                    known_.replace(value, store.value);
+                if (load != nullptr && load->buffer == buffer) known_.replace(value, name);
             });
         }
     }
@@ -267,14 +346,15 @@ class RowChainNest {
         kernel_.reducer.reset();
         kernel_.writes = chain_.stages[s].writes;
         stream_large_outputs(kernel_, loops_.back().axis, lanes_, schedule_);
-        return over_points(
-            s, 1, [&](Substitution& here, const AffineForm&) { return write_all(kernel_, here); });
+        return each_row(over_points(
+            s, 1, [&](Substitution& here, const AffineForm&) { return write_all(kernel_, here); }));
     }
 
     RowChain& chain_;
     Kernel& kernel_;
     std::int64_t lanes_;
     double cycles_;
+    std::int64_t least_rows_;
     Schedule& schedule_;
     std::vector<ReducedLoop> loops_;
     AffineForm place_;  ///< of a point among those of its row
@@ -282,6 +362,8 @@ class RowChainNest {
     std::map<const ValueNode*, BufferId> rows_;  ///< of kept values
     std::vector<Value> made_before_;             ///< kept values of the stages so far
     Substitution known_;                         ///< what has a name at this place of the row
+    std::optional<RowBlock> block_;
+    Value reduced_of_rows_;  ///< of the stage that is being made
 };
 
 /// Joins axes that all stages walk as one.
@@ -351,11 +433,12 @@ ChainRules chain_rules(const Target& target) {
 bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     merge_axes(chain);
     const LanePlan lanes = common_lanes(chain, builder.target());
-    const bool has_few_rows = builder.target().forced != Forced::chains &&
-                              points(chain.kernel.free) < fewest_rows && lanes.cycles > task_cycles;
+    const bool is_forced = builder.target().forced == Forced::chains;
+    const bool has_few_rows =
+        !is_forced && points(chain.kernel.free) < fewest_rows && lanes.cycles > task_cycles;
     if (!lanes.axis || has_few_rows) return false;
     Schedule schedule{Strategy::row_reduction, chain.kernel.nest.name, work_of(chain)};
-    RowChainNest(chain, lanes, schedule).run();
+    RowChainNest(chain, lanes, is_forced ? 2 : 2 * lanes.lanes, schedule).run();
     builder.add_step(std::move(chain.kernel), std::move(schedule));
     return true;
 }

@@ -47,6 +47,45 @@ TEST_CASE("passes over the same rows are one kernel") {
     CHECK(steps(softmax, rows({700, 3})) == 4);
 }
 
+TEST_CASE("short rows are taken several at a time, in whole blocks and in what is left") {
+    const auto is_in_blocks = [](const std::string& text, const Signature& signature) {
+        const codegen::Plan plan =
+            codegen::plan(ricci::tests::bound(text, signature), example_target(64));
+        return std::ranges::any_of(plan.schedules, [](const Schedule& schedule) {
+            return str(schedule).find("short rows") != std::string::npos;
+        });
+    };
+    const std::string programs[] = {
+        softmax, "Y[i] := logsumexp[k](X[i,k])", "Y[i,k] := X[i,k] - logsumexp[l](X[i,l])",
+        "m[i] := mean[k](X[i,k]); v[i] := mean[k]((X[i,k] - m[i])^2); "
+        "Y[i,k] := (X[i,k] - m[i])*rsqrt(v[i] + 1e-5)",
+        "p[i] := argmax[k](X[i,k]); m[i] := X[i,k]; Y[i,k] := X[i,k]*p[i] - m[i]"};
+    for (const std::string& text : programs) {
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            for (const std::int64_t count : {32, 37, 160}) {
+                const Signature signature = rows({count, 64}, dtype);
+                CAPTURE(text);
+                CAPTURE(count);
+                CHECK(steps(text, signature) <= 2);
+                CHECK(is_in_blocks(text, signature));
+            }
+        }
+    }
+    // Results that stand far apart.
+    CHECK(is_in_blocks("m[i] := max[k](X[i,k]); M[2*i] = m[i]; Y[i] := sum[k](exp(X[i,k] - m[i]))",
+                       {{"X", array({37, 40})}, {"M", array({74})}}));
+    CHECK(steps("m[i] := max[k](X[i,k]); M[2*i] = m[i]; Y[i] := sum[k](exp(X[i,k] - m[i]))",
+                {{"X", array({37, 40})}, {"M", array({74})}}) <= 3);
+    const char* loss = "L[i] := logsumexp[k](X[i,k]) - X[i,wrap(T[i])]";
+    const Signature classes = {{"X", array({70, 10})}, {"T", array({70}, DType::i32)}};
+    CHECK(steps(loss, classes) <= 3);
+    CHECK(steps("Y[a,i,k] := X[a,i,k]*rsqrt(sum[l](X[a,i,l]^2))", rows({3, 50, 20})) == 1);
+    CHECK(steps("Y[i,k] := X[i,k] - max[l](X[i,l]); s[i] := Y[i,k]", rows({40, 30}, DType::f16)) <=
+          2);
+    // Longer rows do not stay in the first-level cache.
+    CHECK_FALSE(is_in_blocks(softmax, rows({64, 300})));
+}
+
 TEST_CASE("elements that pass from stage to stage are rounded as their arrays are") {
     CHECK(steps("E[i,k] := f16(X[i,k]*1.1 - sum[l](X[i,l])); Y[i,k] := f32(E[i,k]) - "
                 "max[l](f32(E[i,l]))",
