@@ -245,9 +245,20 @@ class ContractionLowering {
         append(body, elements([&](const AffineForm& element, const AffineForm&, const AffineForm&) {
                    return reset(kernel_, accumulator_, element);
                }));
-        append(body, depth());
+        append(body, guarded(is_needed(), depth()));
         append(body, write_tile());
         return body;
+    }
+
+    /// Whether some element of the tile is.
+    [[nodiscard]] Value is_needed() const {
+        std::vector<AffineForm> most;
+        for (const AffineForm& each : kernel_.needed_where) {
+            const std::int64_t row = each.coefficient(rows_.axis.var) > 0 ? tile_.rows - 1 : 0;
+            const std::int64_t last = each.coefficient(c_.lane.var) > 0 ? tile_.columns() - 1 : 0;
+            most.push_back(at(form(row), form(last))(each));
+        }
+        return all_hold(most, Substitution{});
     }
 
     /// A body for every element of the tile: its accumulator, its row and its column.
@@ -352,25 +363,21 @@ class ContractionLowering {
     Body depth() {
         if (!nan_makers_) return all_points();
         const DType dtype = kernel_.body->dtype;
-        const auto name = [&](const Value& value) {
-            const std::uint32_t number = kernel_.next_let++;
-            return std::pair(make_let(number, value), make_let_value(number, value->dtype));
+        const auto name = [&](Body& body, const Value& value) {
+            body.push_back(make_let(kernel_.next_let, value));
+            return make_let_value(kernel_.next_let++, dtype);
         };
-        const auto [let_makers, count] = name(nan_makers_);
-        const auto [let_one, one] =
-            name(make_operation(Op::add, {count, make_number(dtype, 1)}, dtype));
-        quick_one_ = one;
-        Body quick;
-        quick.push_back(let_one);
-        append(quick, all_points());
-        quick_one_ = nullptr;
-        const auto compare = [&, count](Op op) {
-            return make_operation(op, {count, make_number(dtype, 0)}, DType::boolean);
+        const auto compare = [&](Op op, const Value& value) {
+            return make_operation(op, {value, make_number(dtype, 0)}, DType::boolean);
         };
         Body body;
-        body.push_back(let_makers);
-        append(body, guarded(compare(Op::eq), std::move(quick)));
-        append(body, guarded(compare(Op::gt), all_points()));
+        const Value count = name(body, nan_makers_);
+        Body quick;
+        quick_one_ = name(quick, make_operation(Op::add, {count, make_number(dtype, 1)}, dtype));
+        append(quick, all_points());
+        quick_one_ = nullptr;
+        append(body, guarded(compare(Op::eq, count), std::move(quick)));
+        append(body, guarded(compare(Op::gt, count), all_points()));
         return body;
     }
 

@@ -52,6 +52,7 @@ Flattened flatten(const Kernel& kernel, const Axis& outer, const Axis& inner, st
     Kernel& over = result.kernel;
     const std::string name = over.nest.at(outer.var).name + over.nest.at(inner.var).name;
     result.flat = {over.nest.add(Var{name}), pitch * (outer.extent - 1) + inner.extent};
+    over.needed_where.clear();
     std::erase(over.free, outer);
     std::ranges::replace(over.free, inner, result.flat);
     Substitution along;

@@ -78,6 +78,7 @@ std::set<VarId> pinned(const Kernel& kernel) {
     found.insert(kernel.colliding.begin(), kernel.colliding.end());
     for (const AffineForm& form : kernel.conditions.at_least_zero) add(form);
     for (const AffineForm& form : kernel.conditions.equal_zero) add(form);
+    for (const AffineForm& form : kernel.needed_where) add(form);
     if (kernel.is_arg_reduction())
         for (const Axis& axis : kernel.reduced) found.insert(axis.var);
     return found;
@@ -137,6 +138,7 @@ void substitute(Kernel& kernel, Substitution& to) {
     for (AffineForm& row : kernel.conditions.at_least_zero) row = to(row);
     for (AffineForm& row : kernel.conditions.equal_zero) row = to(row);
     if (kernel.conditions.rest) kernel.conditions.rest = to(kernel.conditions.rest);
+    for (AffineForm& row : kernel.needed_where) row = to(row);
     for (Store& write : kernel.writes) {
         write.at = to(write.at);
         write.value = to(write.value);

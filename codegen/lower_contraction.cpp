@@ -28,6 +28,7 @@ std::optional<Kernel> with_masked_results(const Kernel& kernel) {
         return std::nullopt;
     Kernel masked = kernel;
     std::erase_if(masked.conditions.at_least_zero, is_of_results);
+    masked.needed_where.insert(masked.needed_where.end(), taken.begin(), taken.end());
     const DType dtype = kernel.result_dtype();
     Substitution to;
     to.replace_let(0, make_operation(Op::select,

@@ -16,6 +16,7 @@
 #include "codegen/keyed.h"
 #include "codegen/lower.h"
 #include "codegen/narrow_places.h"
+#include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
 #include "codegen/outer_factors.h"
 #include "codegen/plan_builder.h"
@@ -80,7 +81,7 @@ class Planner {
             add(make_kernel(program_, groups_[g], builder_.plan(), current));
             note_checks(g);
         }
-        lower(std::move(kernels_), builder_, {});
+        lower_kernels({});
         Plan plan = std::move(builder_).finish();
         put_checks_off(plan);
         return plan;
@@ -227,12 +228,19 @@ class Planner {
         return places;
     }
 
+    /// Those made so far; others will read the buffers.
+    void lower_kernels(const std::set<std::size_t>& read_later) {
+        if (!builder_.target().is_gpu())
+            find_needed_points(kernels_, builder_.plan(), read_later);
+        lower(std::exchange(kernels_, {}), builder_, read_later);
+    }
+
     /// The verdicts that the group gives are there after the last step so far.
     void note_checks(std::size_t g) {
         for (const BoundEquation& write : groups_[g].writes)
             for (std::size_t c = 0; c < program_.checks.size(); ++c) {
                 if (program_.checks[c].verdict != write.target) continue;
-                lower(std::exchange(kernels_, {}), builder_, touched_after(g));
+                lower_kernels(touched_after(g));
                 builder_.add_check(c, places_.at(position(write.target)));
                 may_wait_.push_back(!std::exchange(relies_on_data_, false));
             }

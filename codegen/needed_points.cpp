@@ -1,0 +1,229 @@
+// codegen/needed_points.cpp – results of kernels that nothing reads
+#include "codegen/needed_points.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "codegen/kernel_places.h"
+#include "codegen/nest_build.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+using Forms = std::vector<AffineForm>;
+
+/// An integer value as a form of the variables.
+std::optional<AffineForm> as_form(const Value& value) {
+    if (const auto* var = std::get_if<VarValue>(&value->term)) return var->form;
+    if (const auto* number = std::get_if<Constant>(&value->term))
+        return is_floating(value->dtype) ? std::nullopt : std::optional(form(number->integer));
+    return std::nullopt;
+}
+
+/// Adds what is at least 0 where the condition holds, as far as it is affine.
+void add_forms(Forms& forms, const Value& condition) {
+    const auto* operation = std::get_if<Operate>(&condition->term);
+    if (operation == nullptr || operation->args.size() != 2) return;
+    const Value& a = operation->args[0];
+    const Value& b = operation->args[1];
+    if (operation->op == Op::logical_and) {
+        add_forms(forms, a);
+        add_forms(forms, b);
+        return;
+    }
+    const auto left = as_form(a);
+    const auto right = as_form(b);
+    if (!left || !right) return;
+    const Op op = operation->op;
+    if (op == Op::le || op == Op::lt) forms.push_back(*right - *left - form(op == Op::lt ? 1 : 0));
+    if (op == Op::ge || op == Op::gt) forms.push_back(*left - *right - form(op == Op::gt ? 1 : 0));
+}
+
+/// A load of a buffer, and what holds wherever its value matters.
+struct Read {
+    AffineForm address;
+    bool is_computed = false;
+    Forms forms;
+};
+
+class Reads {
+  public:
+    Reads(const Kernel& kernel, BufferId buffer) : buffer_(buffer) {
+        Forms all = kernel.needed_where;
+        for (const Store& write : kernel.writes) {
+            if (write.buffer == buffer && write.combine) is_known_ = false;
+            visit(write.value, all);
+            visit(write.at.computed, all);
+        }
+        const Forms& points = kernel.conditions.at_least_zero;
+        all.insert(all.end(), points.begin(), points.end());
+        visit(kernel.body, all);
+        visit(kernel.arg_place, all);
+        visit(kernel.conditions.rest, all);
+    }
+    /// Nothing where the value is too deep to tell.
+    [[nodiscard]] std::optional<std::vector<Read>> all() const {
+        return is_known_ ? std::optional(reads_) : std::nullopt;
+    }
+
+  private:
+    void visit(const Value& value, const Forms& forms) {
+        constexpr int most_visits = 10'000;
+        if (!value || !is_known_) return;
+        if (++visits_ > most_visits) {
+            is_known_ = false;
+            return;
+        }
+        if (const auto* load = std::get_if<Load>(&value->term); load && load->buffer == buffer_)
+            reads_.push_back({load->at.affine, load->at.computed != nullptr, forms});
+        if (!is_operation(value, Op::select)) {
+            for (const Value& operand : operands(value)) visit(operand, forms);
+            return;
+        }
+        const auto& args = std::get<Operate>(value->term).args;
+        visit(args[0], forms);
+        Forms taken = forms;
+        add_forms(taken, args[0]);
+        visit(args[1], taken);
+        visit(args[2], forms);
+    }
+
+    BufferId buffer_;
+    std::vector<Read> reads_;
+    int visits_ = 0;
+    bool is_known_ = true;
+};
+
+/// The axis with each step of an address, if every axis has a step and no two points one place.
+std::optional<std::map<std::int64_t, Axis>> axes_by_step(const std::vector<Axis>& axes,
+                                                         const AffineForm& address) {
+    std::map<std::int64_t, Axis> found;
+    std::size_t moving = 0;
+    for (const Axis& axis : axes) {
+        const std::int64_t step = address.coefficient(axis.var);
+        if (axis.extent <= 1 && step == 0) continue;
+        if (step <= 0) return std::nullopt;
+        found.emplace(step, axis);
+        ++moving;
+    }
+    std::int64_t least = 1;
+    for (const auto& [step, axis] : found) {
+        if (step < least) return std::nullopt;
+        least = step * axis.extent;
+    }
+    return moving == found.size() ? std::optional(found) : std::nullopt;
+}
+
+/// What a read asks of the points of the kernel that writes: forms of the reader's axes as forms of
+/// the writer's, as far as they correspond. Nothing where places do not.
+std::optional<Forms> asked(const Read& read, const Kernel& reader, const Store& write,
+                           const std::map<std::int64_t, Axis>& written) {
+    if (read.is_computed || read.address.constant != write.at.affine.constant ||
+        read.address.terms.size() != written.size())
+        return std::nullopt;
+    std::map<VarId, VarId> to;
+    for (const AffineForm::Term& term : read.address.terms) {
+        const auto axis = written.find(term.coefficient);
+        if (axis == written.end()) return std::nullopt;
+        const auto fits = [&](const Axis& own) {
+            return own.var == term.var && own.extent <= axis->second.extent;
+        };
+        if (std::ranges::none_of(reader.free, fits) && std::ranges::none_of(reader.reduced, fits))
+            return std::nullopt;
+        to.emplace(term.var, axis->second.var);
+    }
+    Forms forms;
+    for (const AffineForm& own : read.forms) {
+        AffineForm moved = form(own.constant);
+        bool is_moved = !own.terms.empty();
+        for (const AffineForm::Term& term : own.terms) {
+            const auto var = to.find(term.var);
+            is_moved &= var != to.end();
+            if (is_moved) moved = moved + form(var->second, term.coefficient);
+        }
+        if (is_moved) forms.push_back(std::move(moved));
+    }
+    return forms;
+}
+
+/// What both ask: of two forms that differ by a constant the weaker one.
+Forms common(const Forms& a, const Forms& b) {
+    Forms both;
+    for (const AffineForm& one : a)
+        for (const AffineForm& other : b)
+            if (one.terms == other.terms)
+                both.push_back(one.constant >= other.constant ? one : other);
+    return both;
+}
+
+class NeededPoints {
+  public:
+    NeededPoints(std::vector<Kernel>& kernels, const Plan& plan,
+                 const std::set<std::size_t>& read_later)
+        : kernels_(kernels), plan_(plan), read_later_(read_later) {
+        for (const Kernel& kernel : kernels)
+            for (const std::size_t place : places_of(kernel).writes) ++writers_[place];
+    }
+
+    void run() {
+        for (std::size_t k = kernels_.size(); k-- > 0;) {
+            Kernel& kernel = kernels_[k];
+            std::optional<Forms> needed;
+            for (const Store& write : kernel.writes) {
+                const std::optional<Forms> own = asked_of(k, write);
+                if (!own || own->empty()) {
+                    needed.reset();
+                    break;
+                }
+                needed = needed ? common(*needed, *own) : *own;
+            }
+            if (needed) kernel.needed_where = *needed;
+        }
+        // Only sums are worth a condition; what others need has been passed on.
+        for (Kernel& kernel : kernels_)
+            if (!kernel.body) kernel.needed_where.clear();
+    }
+
+  private:
+    std::optional<Forms> asked_of(std::size_t writer, const Store& write) {
+        const Kernel& kernel = kernels_[writer];
+        const std::size_t place = kernel.places.at(std::size_t(write.buffer));
+        if (write.combine || write.at.computed || !kernel.colliding.empty() ||
+            plan_.buffers.at(place).kind != PlanBuffer::Kind::temporary ||
+            read_later_.contains(place) || writers_.at(place) != 1)
+            return std::nullopt;
+        const auto written = axes_by_step(kernel.free, write.at.affine);
+        if (!written) return std::nullopt;
+        std::optional<Forms> all;
+        for (std::size_t k = 0; k < kernels_.size(); ++k) {
+            const Kernel& reader = kernels_[k];
+            const auto buffer = std::ranges::find(reader.places, place);
+            if (k == writer || buffer == reader.places.end()) continue;
+            const auto reads = Reads(reader, BufferId(buffer - reader.places.begin())).all();
+            if (!reads) return std::nullopt;
+            for (const Read& read : *reads) {
+                const auto own = asked(read, reader, write, *written);
+                if (!own) return std::nullopt;
+                all = all ? common(*all, *own) : *own;
+                if (all->empty()) return std::nullopt;
+            }
+        }
+        return all;
+    }
+
+    std::vector<Kernel>& kernels_;
+    const Plan& plan_;
+    const std::set<std::size_t>& read_later_;
+    std::map<std::size_t, int> writers_;  ///< kernels that write a place
+};
+
+}  // namespace
+
+void find_needed_points(std::vector<Kernel>& kernels, const Plan& plan,
+                        const std::set<std::size_t>& read_later) {
+    NeededPoints(kernels, plan, read_later).run();
+}
+
+}  // namespace ricci::codegen
