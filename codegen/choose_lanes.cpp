@@ -4,6 +4,7 @@
 
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
+#include "codegen/row_tile.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -25,6 +26,7 @@ class Chooser {
   public:
     Chooser(const Kernel& kernel, const Target& target)
         : kernel_(kernel),
+          target_(target),
           lanes_(codegen::lanes(kernel, target)),
           forced_(target.forced),
           has_masks_(has_masked_stores(target)),
@@ -164,7 +166,10 @@ class Chooser {
         const std::int64_t lanes = lanes_of(axis);
         const double vectors =
             reduced_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
-        const double body = body_operations_ + vector_touches(axis, lanes, true);
+        double body = body_operations_ + vector_touches(axis, lanes, true);
+        // As tiles of contractions are counted: two operations a cycle, and as many loads.
+        if (const RowTile tile = choose_row_tile(kernel_, axis, target_); tile.count() > 1)
+            body = std::max(body_operations_ / 2, tile.loads) + 0.1 * tile.loads;
         // Resetting and folding: a shuffle and an addition for each halving, pairs one by one.
         const double fold =
             kernel_.is_arg_reduction() ? 8.0 * double(lanes) : 8 + 4 * std::log2(double(lanes));
@@ -175,6 +180,7 @@ class Chooser {
     }
 
     const Kernel& kernel_;
+    const Target& target_;
     std::int64_t lanes_;
     Forced forced_;
     bool has_masks_;  ///< masked stores are an instruction

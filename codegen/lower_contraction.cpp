@@ -7,6 +7,7 @@
 #include "codegen/contraction_tiles.h"
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
+#include "codegen/row_tile.h"
 #include "codegen/tile.h"
 #include "codegen/tuned_contraction.h"
 
@@ -63,6 +64,13 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder,
                             chunks_in_cache(kernel, *choice, builder.target())))
         return true;
+    if (auto rows = forced == Forced::tiles
+                        ? std::nullopt
+                        : with_contiguous_rows(kernel, choice->cycles, builder)) {
+        for (Kernel& copy : rows->copies) lower(std::move(copy), builder);
+        lower_row_reduction(std::move(rows->kernel), rows->lanes, builder);
+        return true;
+    }
     if (!builder.tunings() || !kernel.slices.empty()) {
         lower_tiles(kernel, std::move(*choice), builder, {});
         return true;

@@ -13,16 +13,18 @@ Value partial(const Kernel& kernel, const Accumulator& accumulator, const Affine
 
 /// Halves the vectors until one is left, then folds its lanes.
 Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
-                 std::int64_t lanes, std::int64_t unroll) {
+                 std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
     Body body;
     for (std::int64_t half = unroll / 2; half > 0; half /= 2)
         append(body, over_lanes(kernel.nest, {lanes, half, {}}, [&](const AffineForm& offset) {
-                   return combine(kernel, accumulator, offset,
-                                  partial(kernel, accumulator, offset + form(half * lanes)), {});
+                   const AffineForm at = first + offset;
+                   return combine(kernel, accumulator, at,
+                                  partial(kernel, accumulator, at + form(half * lanes)), {});
                }));
     append(body, reset(kernel, total, form(0)));
     append(body, over_lanes(kernel.nest, {lanes, 1, {}}, [&](const AffineForm& offset) {
-               return combine(kernel, total, form(0), partial(kernel, accumulator, offset), {});
+               return combine(kernel, total, form(0), partial(kernel, accumulator, first + offset),
+                              {});
            }));
     return body;
 }
@@ -109,9 +111,10 @@ Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lane
 }
 
 Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
-          std::int64_t lanes, std::int64_t unroll) {
-    return kernel.is_arg_reduction() ? fold_pairs(kernel, accumulator, total, lanes, unroll)
-                                     : fold_values(kernel, accumulator, total, lanes, unroll);
+          std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
+    return kernel.is_arg_reduction()
+               ? fold_pairs(kernel, accumulator, total, lanes, unroll)
+               : fold_values(kernel, accumulator, total, lanes, unroll, first);
 }
 
 }  // namespace ricci::codegen
