@@ -97,6 +97,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, units(kernel, lanes), lanes.cycles, builder))
         return;
+    if (lanes.is_reduced_axis && lower_short_rows(kernel, lanes, builder)) return;
     if (lanes.is_reduced_axis)
         lower_row_reduction(std::move(kernel), lanes, builder);
     else

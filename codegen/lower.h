@@ -45,6 +45,10 @@ void lower_serial(Kernel kernel, PlanBuilder& builder);
 /// Kernels that pass over the same rows, as one. False, and nothing done, where they do better
 /// apart.
 [[nodiscard]] bool lower_row_chain(RowChain chain, PlanBuilder& builder);
+/// A row reduction of which several short rows are taken at a time, and what is computed of their
+/// results in lanes. False, and nothing done, where that does not pay.
+[[nodiscard]] bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes,
+                                    PlanBuilder& builder);
 /// What may be a stage of a chain: what runs in lanes along its rows. Refers to the target.
 [[nodiscard]] ChainRules chain_rules(const Target& target);
 

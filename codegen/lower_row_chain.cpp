@@ -45,11 +45,12 @@ class RowChainNest {
             place_ = place_ + form(order[i].var, step);
             step *= order[i].extent;
         }
-    }
-
-    void run() {
         stages_ = values_of_stages(chain_);
         choose_block();
+    }
+    [[nodiscard]] bool has_blocks() const noexcept { return block_.has_value(); }
+
+    void run() {
         keep_values();
         TaskSplit split = split_tasks(kernel_.nest, kernel_.free, rows_at_once(),
                                       cycles_ / double(points(kernel_.free)));
@@ -159,8 +160,9 @@ class RowChainNest {
 
     void describe(const TaskSplit& split) {
         const std::string& axis = kernel_.nest.at(loops_.back().axis.var).name;
-        schedule_.say("chain", "", std::int64_t(chain_.stages.size()),
-                      "passes over a row while it is in cache");
+        if (chain_.stages.size() > 1)
+            schedule_.say("chain", "", std::int64_t(chain_.stages.size()),
+                          "passes over a row while it is in cache");
         schedule_.say("parallel", "", split.tasks, "tasks of some 0.05 ms, by extents alone");
         schedule_.say("vector", axis, lanes_, "contiguous along the row");
         if (block_)
@@ -439,6 +441,31 @@ bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     if (!lanes.axis || has_few_rows) return false;
     Schedule schedule{Strategy::row_reduction, chain.kernel.nest.name, work_of(chain)};
     RowChainNest(chain, lanes, is_forced ? 2 : 2 * lanes.lanes, schedule).run();
+    builder.add_step(std::move(chain.kernel), std::move(schedule));
+    return true;
+}
+
+bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder) {
+    // A logarithm or more a row, as much as some vectors of it.
+    constexpr double least_write_cost = 8;
+    if (kernel.is_arg_reduction() || !kernel.conditions.is_empty() || kernel.has_meeting_writes() ||
+        kernel.free.empty() || write_cost(kernel) < least_write_cost)
+        return false;
+    const VarId row = kernel.free.back().var;
+    if (std::ranges::any_of(kernel.writes, [&](const Store& write) {
+            return write.combine || write.at.computed || write.at.affine.coefficient(row) != 1;
+        }))
+        return false;
+    RowChain chain{
+        .kernel = kernel,
+        .stages = {{.reducer = kernel.reducer, .body = kernel.body, .writes = kernel.writes}},
+        .members = {},
+        .results = {},
+        .unread = {}};
+    Schedule schedule{Strategy::row_reduction, kernel.nest.name, work_of(kernel)};
+    RowChainNest nest(chain, lanes, 2 * lanes.lanes, schedule);
+    if (!nest.has_blocks()) return false;
+    nest.run();
     builder.add_step(std::move(chain.kernel), std::move(schedule));
     return true;
 }

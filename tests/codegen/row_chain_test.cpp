@@ -56,7 +56,11 @@ TEST_CASE("short rows are taken several at a time, in whole blocks and in what i
         });
     };
     const std::string programs[] = {
-        softmax, "Y[i] := logsumexp[k](X[i,k])", "Y[i,k] := X[i,k] - logsumexp[l](X[i,l])",
+        "Y[i] := log(sum[k](X[i,k]^2) + 1)",
+        "Y[i] := tanh(max[k](X[i,k]))*sqrt(i) + log(i+1)",
+        softmax,
+        "Y[i] := logsumexp[k](X[i,k])",
+        "Y[i,k] := X[i,k] - logsumexp[l](X[i,l])",
         "m[i] := mean[k](X[i,k]); v[i] := mean[k]((X[i,k] - m[i])^2); "
         "Y[i,k] := (X[i,k] - m[i])*rsqrt(v[i] + 1e-5)",
         "p[i] := argmax[k](X[i,k]); m[i] := X[i,k]; Y[i,k] := X[i,k]*p[i] - m[i]"};
