@@ -1,6 +1,7 @@
 // tests/codegen_cpu/emit_test.cpp – nests compute what nest.h says, on every target
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -219,29 +220,39 @@ TEST_CASE("lanes may run backwards, with steps, or anywhere") {
     }
 }
 
+/// y[k, l] = x[l, 4 + k] for 12 rows l of 20, in lanes of 16: four do not run.
+template <class T>
+void check_transposed(DType dtype, const Target& target) {
+    CAPTURE(target.cpu);
+    CAPTURE(name(dtype));
+    Builder b("transpose");
+    const BufferId x = b.argument("x", dtype, 240);
+    const BufferId y = b.argument("y", dtype, 256, true);
+    const VarId u = b.var("u");
+    const VarId lane = b.var("lane");
+    const Value value = b.load(x, form(4) + form(u) + form(lane, 20));
+    const LoopBound upper = with(bound(16), form(12) + form(b.task));
+    const Nest nest =
+        b.finish(1, {make_loop(u, Bind::unroll, 16,
+                               {make_loop(lane, Bind::vector, bound(0), upper,
+                                          {make_store(y, {form(u, 16) + form(lane)}, value)})})});
+    std::vector<T> in(240);
+    std::iota(in.begin(), in.end(), T(1));
+    std::vector<T> out(256);
+    std::vector<T> expected(256);
+    for (std::size_t k = 0; k < 16; ++k) {
+        for (std::size_t l = 0; l < 12; ++l) expected[16 * k + l] = in[4 + k + 20 * l];
+    }
+    run(nest, target, 1, {in.data(), out.data()});
+    CHECK(out == expected);
+}
+
 TEST_CASE("a square of repetitions and lanes is transposed in registers") {
-    // y[k, l] = x[l, 4 + k] for 12 rows l of 20, in lanes of 16: four do not run.
     for (const Target& target : runnable_targets()) {
-        CAPTURE(target.cpu);
-        Builder b("transpose");
-        const BufferId x = b.argument("x", DType::f32, 240);
-        const BufferId y = b.argument("y", DType::f32, 256, true);
-        const VarId u = b.var("u");
-        const VarId lane = b.var("lane");
-        const Value value = b.load(x, form(4) + form(u) + form(lane, 20));
-        const LoopBound upper = with(bound(16), form(12) + form(b.task));
-        const Nest nest = b.finish(
-            1, {make_loop(u, Bind::unroll, 16,
-                          {make_loop(lane, Bind::vector, bound(0), upper,
-                                     {make_store(y, {form(u, 16) + form(lane)}, value)})})});
-        const auto in = numbers<float>(240);
-        std::vector<float> out(256);
-        std::vector<float> expected(256);
-        for (std::size_t k = 0; k < 16; ++k) {
-            for (std::size_t l = 0; l < 12; ++l) expected[16 * k + l] = in[4 + k + 20 * l];
-        }
-        run(nest, target, 1, {const_cast<float*>(in.data()), out.data()});
-        CHECK(out == expected);
+        check_transposed<float>(DType::f32, target);
+        check_transposed<double>(DType::f64, target);
+        check_transposed<std::int16_t>(DType::i16, target);
+        check_transposed<std::uint8_t>(DType::u8, target);
     }
 }
 
