@@ -1,8 +1,10 @@
 // codegen/cpu/machine.cpp – LLVM's back end: modules to object code and assembly
 #include "codegen/cpu/machine.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include <llvm/ADT/SmallVector.h>
@@ -26,10 +28,22 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "codegen/cpu/idle_passes.h"
 
 namespace ricci::codegen::cpu {
 
 namespace {
+
+/// The back end's passes, without the idle ones.
+class Passes : public llvm::legacy::PassManager {
+  public:
+    void add(llvm::Pass* pass) override {
+        std::unique_ptr<llvm::Pass> owned(pass);
+        const std::string_view name = pass->getPassName();
+        if (std::ranges::find(idle_passes, name) == std::end(idle_passes))
+            PassManager::add(owned.release());
+    }
+};
 
 /// Back ends that nobody uses at the moment.
 struct Idle {
@@ -125,7 +139,7 @@ std::string Machine::generate(llvm::Module& module, Output output) const {
         &errors);
     llvm::SmallVector<char, 0> bytes;
     llvm::raw_svector_ostream stream(bytes);
-    llvm::legacy::PassManager passes;
+    Passes passes;
     const bool cannot = machine_->addPassesToEmitFile(passes, stream, nullptr,
                                                       output == Output::object
                                                           ? llvm::CodeGenFileType::ObjectFile
