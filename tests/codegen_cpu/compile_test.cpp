@@ -41,9 +41,9 @@ TEST_CASE("an image holds an entry point for each nest, in order") {
 TEST_CASE("equal kernels are compiled once") {
     const std::vector<Nest> nests = {fill(7, "one"), fill(8, "two"), fill(7, "three")};
     const std::string assembly = cpu::emit_assembly(nests, cpu::host_target());
-    CHECK(assembly.find("ricci_0_one.body:") != std::string::npos);
-    CHECK(assembly.find("ricci_1_two.body:") != std::string::npos);
-    CHECK(assembly.find("ricci_2_three.body:") == std::string::npos);
+    // The third only jumps to the first.
+    CHECK(assembly.find("jmp\tricci_0_one") != std::string::npos);
+    CHECK(assembly.find(".body") == std::string::npos);
     const cpu::Module module(cpu::compile(nests, cpu::host_target()));
     CHECK(first_value(module, 0) == 7);
     CHECK(first_value(module, 1) == 8);
