@@ -45,16 +45,57 @@ class Passes : public llvm::legacy::PassManager {
     }
 };
 
-/// Back ends that nobody uses at the moment.
-struct Idle {
-    std::mutex mutex;
-    std::map<std::string, std::vector<std::unique_ptr<llvm::TargetMachine>>> machines;
+/// The passes that write modules as files of one kind.
+class Writer {
+  public:
+    Writer(llvm::TargetMachine& machine, llvm::CodeGenFileType kind) {
+        const bool cannot = machine.addPassesToEmitFile(passes_, stream_, nullptr, kind);
+        RICCI_ASSERT(!cannot, "LLVM's back end cannot write this kind of file");
+    }
+
+    /// Throws: `internal` with LLVM's words when it reports an error.
+    std::string write(llvm::Module& module) {
+        // LLVM's own handler prints errors and ends the process.
+        std::string errors;
+        module.getContext().setDiagnosticHandlerCallBack(
+            [](const llvm::DiagnosticInfo* diagnosis, void* into) {
+                if (diagnosis->getSeverity() != llvm::DS_Error) return;
+                llvm::raw_string_ostream stream(*static_cast<std::string*>(into));
+                llvm::DiagnosticPrinterRawOStream printer(stream);
+                diagnosis->print(printer);
+            },
+            &errors);
+        bytes_.clear();
+        passes_.run(module);
+        if (!errors.empty()) throw Error({.message = format("LLVM: {}", errors)});
+        return {bytes_.begin(), bytes_.end()};
+    }
+
+  private:
+    llvm::SmallVector<char, 0> bytes_;
+    llvm::raw_svector_ostream stream_{bytes_};
+    Passes passes_;
 };
 
-Idle& idle() {
+}  // namespace
+
+struct Machine::BackEnd {
+    std::unique_ptr<llvm::TargetMachine> machine;
+    std::unique_ptr<Writer> objects = {};  ///< kept: making one takes 0.4 ms
+};
+
+/// Back ends that nobody uses at the moment.
+struct Machine::Idle {
+    std::mutex mutex;
+    std::map<std::string, std::vector<std::unique_ptr<BackEnd>>> back_ends;
+};
+
+Machine::Idle& Machine::idle() {
     static Idle instance;
     return instance;
 }
+
+namespace {
 
 std::unique_ptr<llvm::TargetMachine> create(const Target& target) {
     initialize_llvm();
@@ -84,23 +125,23 @@ void initialize_llvm() {
 Machine::Machine(const Target& target) : key_(format("{} {}", target.cpu, target.features)) {
     {
         const std::lock_guard lock(idle().mutex);
-        auto& machines = idle().machines[key_];
-        if (!machines.empty()) {
-            machine_ = std::move(machines.back());
-            machines.pop_back();
+        auto& back_ends = idle().back_ends[key_];
+        if (!back_ends.empty()) {
+            back_end_ = std::move(back_ends.back());
+            back_ends.pop_back();
         }
     }
-    if (!machine_) machine_ = create(target);
+    if (!back_end_) back_end_ = std::make_unique<BackEnd>(create(target));
 }
 
 Machine::~Machine() {
     const std::lock_guard lock(idle().mutex);
-    idle().machines[key_].push_back(std::move(machine_));
+    idle().back_ends[key_].push_back(std::move(back_end_));
 }
 
 void Machine::prepare(llvm::Module& module) const {
-    module.setTargetTriple(machine_->getTargetTriple().str());
-    module.setDataLayout(machine_->createDataLayout());
+    module.setTargetTriple(back_end_->machine->getTargetTriple().str());
+    module.setDataLayout(back_end_->machine->createDataLayout());
 }
 
 void Machine::optimize(llvm::Module& module) const {
@@ -108,7 +149,7 @@ void Machine::optimize(llvm::Module& module) const {
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
     llvm::ModuleAnalysisManager modules;
-    llvm::PassBuilder builder(machine_.get());
+    llvm::PassBuilder builder(back_end_->machine.get());
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);
@@ -127,27 +168,14 @@ void Machine::optimize(llvm::Module& module) const {
 }
 
 std::string Machine::generate(llvm::Module& module, Output output) const {
-    // LLVM's own handler prints errors and ends the process.
-    std::string errors;
-    module.getContext().setDiagnosticHandlerCallBack(
-        [](const llvm::DiagnosticInfo* diagnosis, void* into) {
-            if (diagnosis->getSeverity() != llvm::DS_Error) return;
-            llvm::raw_string_ostream stream(*static_cast<std::string*>(into));
-            llvm::DiagnosticPrinterRawOStream printer(stream);
-            diagnosis->print(printer);
-        },
-        &errors);
-    llvm::SmallVector<char, 0> bytes;
-    llvm::raw_svector_ostream stream(bytes);
-    Passes passes;
-    const bool cannot = machine_->addPassesToEmitFile(passes, stream, nullptr,
-                                                      output == Output::object
-                                                          ? llvm::CodeGenFileType::ObjectFile
-                                                          : llvm::CodeGenFileType::AssemblyFile);
-    RICCI_ASSERT(!cannot, "LLVM's back end cannot write this kind of file");
-    passes.run(module);
-    if (!errors.empty()) throw Error({.message = format("LLVM: {}", errors)});
-    return {bytes.begin(), bytes.end()};
+    llvm::TargetMachine& machine = *back_end_->machine;
+    if (output == Output::assembly)
+        return Writer(machine, llvm::CodeGenFileType::AssemblyFile).write(module);
+    auto writer = std::move(back_end_->objects);  // dropped with whatever state an error leaves
+    if (!writer) writer = std::make_unique<Writer>(machine, llvm::CodeGenFileType::ObjectFile);
+    std::string bytes = writer->write(module);
+    back_end_->objects = std::move(writer);
+    return bytes;
 }
 
 }  // namespace ricci::codegen::cpu

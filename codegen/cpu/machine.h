@@ -8,7 +8,6 @@
 
 namespace llvm {
 class Module;
-class TargetMachine;
 }  // namespace llvm
 
 namespace ricci::codegen::cpu {
@@ -37,8 +36,12 @@ class Machine {
     [[nodiscard]] std::string generate(llvm::Module& module, Output output) const;
 
   private:
+    struct BackEnd;
+    struct Idle;
+    static Idle& idle();
+
     std::string key_;
-    std::unique_ptr<llvm::TargetMachine> machine_;
+    std::unique_ptr<BackEnd> back_end_;
 };
 
 }  // namespace ricci::codegen::cpu
