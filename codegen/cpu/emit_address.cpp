@@ -85,6 +85,13 @@ llvm::Value* NestEmitter::hoisted(std::optional<BufferId> base, const Terms& ter
         return it->second;
     }
 
+    if (base && scopes_[deepest].before) {
+        // The variable of a loop is alone in its scope.
+        const auto own = std::ranges::find(terms, deepest, scope_of);
+        Terms others = terms;
+        others.erase(others.begin() + (own - terms.begin()));
+        return scopes_[deepest].known[key] = moving(deepest, *base, own->coefficient, others);
+    }
     Terms outer;
     llvm::Value* here = nullptr;
     const llvm::IRBuilderBase::InsertPointGuard keep(ir_);
@@ -101,15 +108,29 @@ llvm::Value* NestEmitter::hoisted(std::optional<BufferId> base, const Terms& ter
     llvm::Value* total = hoisted(base, outer);
     if (base) {
         total = ir_.CreateGEP(memory_type(ir_.getContext(), nest_.at(*base).dtype), total, here);
-        // Hides the sum from LLVM's strength reduction, which would take every access of an
-        // unrolled tile apart: half of the compile time, for the same code.
-        total = ir_.CreateFreeze(total);
     } else if (!outer.empty()) {
         total = ir_.CreateNSWAdd(total, here);
     } else {
         total = here;
     }
     return scopes_[deepest].known[key] = total;
+}
+
+/// The address of an element that moves with the variable of a loop, by `coefficient` for each 1.
+llvm::Value* NestEmitter::moving(std::size_t scope, BufferId base, std::int64_t coefficient,
+                                 const Terms& outer) {
+    llvm::Value* start = hoisted(base, outer);
+    const llvm::IRBuilderBase::InsertPointGuard keep(ir_);
+    Scope& loop = scopes_[scope];
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(base).dtype);
+    ir_.SetInsertPoint(loop.before);
+    llvm::Value* first = ir_.CreateNSWMul(loop.first, ir_.getInt64(std::uint64_t(coefficient)));
+    start = ir_.CreateGEP(element, start, first);
+    ir_.SetInsertPoint(loop.end->getParent(), loop.end->getParent()->begin());
+    llvm::PHINode* pointer = ir_.CreatePHI(ir_.getPtrTy(), 2);
+    pointer->addIncoming(start, loop.before->getParent());
+    loop.moving.emplace_back(pointer, element, coefficient);
+    return pointer;
 }
 
 llvm::Value* NestEmitter::scalar_sum(std::int64_t constant, const Terms& terms) {

@@ -221,18 +221,22 @@ void NestEmitter::counted_loop(const Loop& loop, llvm::Value* lower, llvm::Value
     llvm::BasicBlock* prologue = add_block("loop");
     llvm::BasicBlock* rest = add_block("body");
     llvm::BasicBlock* exit = add_block("exit");
-    ir_.CreateCondBr(ir_.CreateICmpSLT(lower, upper), prologue, exit);
+    llvm::Instruction* enter = ir_.CreateCondBr(ir_.CreateICmpSLT(lower, upper), prologue, exit);
 
     ir_.SetInsertPoint(prologue);
     llvm::PHINode* phi = ir_.CreatePHI(ir_.getInt64Ty(), 2, nest_.at(loop.var).name);
     phi->addIncoming(lower, before);
-    scopes_.push_back({ir_.CreateBr(rest)});
+    scopes_.push_back({.end = ir_.CreateBr(rest), .before = enter, .first = lower});
     binding.value = phi;
     binding.scope = scopes_.size() - 1;
     bindings_.at(std::size_t(loop.var)) = binding;
     ir_.SetInsertPoint(rest);
     body(loop.body);
     bindings_[std::size_t(loop.var)] = {};
+    for (const auto& [pointer, element, elements] : scopes_.back().moving)
+        pointer->addIncoming(
+            ir_.CreateGEP(element, pointer, ir_.getInt64(std::uint64_t(elements * loop.step))),
+            ir_.GetInsertBlock());
     close_scopes(scopes_.size() - 1);
 
     llvm::Value* next = ir_.CreateNSWAdd(phi, ir_.getInt64(std::uint64_t(loop.step)));

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ class BasicBlock;
 class Function;
 class Instruction;
 class Module;
+class PHINode;
 class StoreInst;
 }  // namespace llvm
 
@@ -69,6 +71,11 @@ class NestEmitter {
     /// The part of the kernel where one more variable is known.
     struct Scope {
         llvm::Instruction* end;  ///< hoisted instructions go before this one
+        /// Of a loop: the branch into it, and pointers that move with its variable, each by so many
+        /// elements from step to step.
+        llvm::Instruction* before = nullptr;
+        llvm::Value* first = nullptr;
+        std::vector<std::tuple<llvm::PHINode*, llvm::Type*, std::int64_t>> moving = {};
         std::map<std::pair<std::int64_t, std::vector<std::int64_t>>, llvm::Value*> known = {};
     };
     /// How a loop runs: from `lower`, at most `limit` further (when known), below `rest` too.
@@ -125,6 +132,8 @@ class NestEmitter {
     [[nodiscard]] Place resolve(const AffineForm& form) const;
     llvm::Value* scalar_sum(std::int64_t constant, const Terms& terms);
     llvm::Value* hoisted(std::optional<BufferId> base, const Terms& terms);
+    llvm::Value* moving(std::size_t scope, BufferId base, std::int64_t coefficient,
+                        const Terms& outer);
     llvm::Value* lanes_of(const Place& place);
     llvm::Value* bound(const LoopBound& bound, bool is_lower);
     llvm::Value* lane_numbers(std::int64_t step);
