@@ -85,8 +85,9 @@ llvm::Value* NestEmitter::hoisted(std::optional<BufferId> base, const Terms& ter
         return it->second;
     }
 
-    if (base && scopes_[deepest].before) {
-        // The variable of a loop is alone in its scope.
+    if (base && scopes_[deepest].before && deepest + 1 == scopes_.size()) {
+        // Of an innermost loop, whose variable is alone in its scope. Around others a pointer that
+        // moves would only hold a register.
         const auto own = std::ranges::find(terms, deepest, scope_of);
         Terms others = terms;
         others.erase(others.begin() + (own - terms.begin()));

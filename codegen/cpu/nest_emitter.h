@@ -31,7 +31,7 @@ namespace ricci::codegen::cpu {
 ///
 /// Addresses are built outside in: every run-time variable opens a Scope, whose prologue block
 /// holds the part of each pointer that needs no deeper variable. Innermost loops are left with one
-/// pointer for each operand and constant offsets.
+/// moving pointer for each operand and constant offsets.
 class NestEmitter {
   public:
     NestEmitter(llvm::IRBuilderBase& ir, const Nest& nest, const Target& target)
