@@ -31,6 +31,8 @@ constexpr std::int64_t vectors_side_by_side = 8;
 constexpr std::int64_t points_of_turn = 8;
 constexpr std::int64_t least_unrolled_extent = 64;
 constexpr double most_unrolled_cycles = 12;
+/// Masks of a row that are known when code is made.
+constexpr std::int64_t most_constant_masks = 16;
 
 class FreeLanes {
   public:
@@ -113,6 +115,8 @@ class FreeLanes {
                 return condition.coefficient(axis.var) != 0;
             });
         };
+        lane_conditions_.push_back(form(lanes_.axis->extent - 1) - form(lane));
+        if (make_masks_constant(changes_mask)) return;
         auto& order = kernel_.reduced;
         auto inner = order.end();
         for (auto axis = order.begin(); axis != order.end(); ++axis)
@@ -122,7 +126,36 @@ class FreeLanes {
         while (outer_loops_ < order.size() &&
                std::any_of(order.begin() + std::ptrdiff_t(outer_loops_), order.end(), changes_mask))
             ++outer_loops_;
-        lane_conditions_.push_back(form(lanes_.axis->extent - 1) - form(lane));
+    }
+
+    /// Where there are few masks, of one block of lanes, the loops that change them are unrolled,
+    /// innermost: what is tested is known then.
+    bool make_masks_constant(const std::function<bool(const Axis&)>& changes_mask) {
+        auto& order = kernel_.reduced;
+        std::vector<Axis> masking;
+        std::ranges::copy_if(order, std::back_inserter(masking), changes_mask);
+        const auto moves = [&](const AffineForm& condition) {
+            return std::ranges::any_of(
+                masking, [&](const Axis& axis) { return condition.coefficient(axis.var) != 0; });
+        };
+        const auto is_known = [&](const AffineForm& condition) {
+            return condition.coefficient(lanes_.axis->var) != 0 &&
+                   std::ranges::all_of(condition.terms, [&](const AffineForm::Term& term) {
+                       return term.var == lanes_.axis->var || moves(form(term.var));
+                   });
+        };
+        auto& conditions = kernel_.conditions;
+        if (lanes_.axis->extent > lanes_.lanes * unroll_ || points(masking) > most_constant_masks ||
+            std::ranges::any_of(conditions.equal_zero, moves) ||
+            std::ranges::any_of(conditions.at_least_zero, [&](const AffineForm& condition) {
+                return moves(condition) && !is_known(condition);
+            }))
+            return false;
+        std::erase_if(conditions.at_least_zero, moves);
+        std::ranges::stable_partition(order, std::not_fn(changes_mask));
+        outer_loops_ = order.size() - masking.size();
+        has_constant_masks_ = true;
+        return true;
     }
 
     /// Few vectors along the lanes' axis are summed for several points of another one, which share
@@ -442,7 +475,17 @@ class FreeLanes {
         if (!mask_) return wrap(loops, std::move(body));
         const auto inner = loops.begin() + std::ptrdiff_t(outer_loops_);
         Body masked = set_mask(lanes, start);
-        append(masked, wrap({inner, loops.end()}, std::move(body)));
+        if (has_constant_masks_) {
+            append(masked, std::move(body));
+            for (auto loop = loops.end(); loop != inner; --loop) {
+                Body copies;
+                const Axis& axis = (loop - 1)->axis;
+                copies.push_back(make_loop(axis.var, Bind::unroll, axis.extent, std::move(masked)));
+                masked = std::move(copies);
+            }
+        } else {
+            append(masked, wrap({inner, loops.end()}, std::move(body)));
+        }
         return wrap({loops.begin(), inner}, std::move(masked));
     }
 
@@ -511,7 +554,8 @@ class FreeLanes {
     };
     std::vector<Held> held_;
     std::vector<AffineForm> lane_conditions_;  ///< at least zero at the lanes that are summed
-    std::size_t outer_loops_ = 0;              ///< reduced loops that change the mask
+    std::size_t outer_loops_ = 0;              ///< reduced loops outside the mask
+    bool has_constant_masks_ = false;          ///< the others are unrolled, each with its own
     std::optional<BufferId> mask_;
     Axis row_axis_;      ///< has `rows_` points side by side, where these are more than one
     VarId row_block_{};  ///< their number

@@ -257,6 +257,20 @@ TEST_CASE("lanes are masked where the points of a sum move with them") {
             is_masked("dX[n,t,u] := sum[o,r,s | " + inside + "](dY[n,o,t-r,u-s]*W[o,r,s])" + range,
                       signature));
     }
+    // Masks that are known when code is made: of taps apart, of two axes, of f64; of a sum whose
+    // taps depend on each other they are not.
+    const auto gradient = [&](const std::string& conditions, const std::string& column,
+                              const Signature& signature) {
+        return is_masked(
+            "dX[n,u] := sum[r,s | " + conditions + "](dY[n," + column + "]*W[r,s]) where u in 0:29",
+            signature);
+    };
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Signature rows = {{"dY", array({3, 25}, dtype)}, {"W", array({2, 3}, dtype)}};
+        CHECK(gradient("u-2*s-r >= 0 && u-2*s-r < 25", "u-2*s-r", rows));
+        CHECK(gradient("u-2*s >= 0 && u-2*s < 25", "u-2*s", rows));
+        CHECK(gradient("u-2*s >= 0 && u-2*s < 25 && r+s < 3", "u-2*s", rows));
+    }
     // Bounds that some lane reaches, others not; products, maxima, integers, values that divide.
     CHECK(is_masked("S[n,i] := sum[k | k <= i && 2*k > i-3](x[k]/y[n,i]) where i in 0:50",
                     {{"x", array({60})}, {"y", array({9, 50})}}));
