@@ -4,7 +4,6 @@
 
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
-#include "codegen/row_tile.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -19,6 +18,8 @@ constexpr double shuffle_cycles = 2;
 constexpr double scatter_cycles = 4;
 /// Of a vector whose lanes are masked at each point: its part in making the mask.
 constexpr double mask_cycles = 1;
+/// So many sums side by side hide the latency of a multiply-add.
+constexpr std::int64_t least_results = 8;
 /// Squares of fewer lanes are not transposed in registers.
 constexpr std::int64_t least_square = 4;
 
@@ -26,9 +27,8 @@ class Chooser {
   public:
     Chooser(const Kernel& kernel, const Target& target)
         : kernel_(kernel),
-          target_(target),
           lanes_(codegen::lanes(kernel, target)),
-          forced_(target.forced),
+          target_(target),
           has_masks_(has_masked_stores(target)),
           all_(touches(kernel)),
           free_points_(double(points(kernel.free))),
@@ -60,7 +60,7 @@ class Chooser {
 
   private:
     [[nodiscard]] bool is_forced(const LanePlan& plan) const {
-        switch (forced_) {
+        switch (target_.forced) {
             case Forced::scalar:        return !plan.axis;
             case Forced::free_lanes:    return plan.axis && !plan.is_reduced_axis;
             case Forced::reduced_lanes:
@@ -120,30 +120,27 @@ class Chooser {
         });
     }
 
-    /// Cycles of the touches of one vector.
-    [[nodiscard]] double vector_touches(const Axis& axis, std::int64_t lanes, bool reduced) const {
+    /// Cycles of the touches of one vector, which are for all results of a tile that share them.
+    [[nodiscard]] double vector_touches(const Axis& axis, std::int64_t lanes, bool reduced,
+                                        const ResultTile& tile = {}) const {
         double cycles = 0;
-        for (const Touch& touch : all_) {
-            if (touch.is_reduced != reduced) continue;
-            const std::int64_t step = touch.address.coefficient(axis.var);
-            const bool is_far = touch.is_computed && depends_on(touch.computed, axis.var);
-            if (step == 1 && !is_far)
-                cycles += 1;
-            else if (step == 0 && !is_far)
-                cycles += touch.is_store ? 1 : 0.5;
-            else if (step > 1 && step <= longest_short_step && !is_far &&
-                     (!touch.is_store || has_masks_))
-                cycles += shuffle_cycles * double(step);
-            else if (touch.is_store)
-                cycles += scatter_cycles * double(lanes);
-            else {
-                // A row of the square is loaded, and interleaved with others.
-                const double share = share_in_squares(touch, axis, lanes);
-                cycles += share * (1 + std::log2(double(lanes))) +
-                          (1 - share) * gather_cycles * double(lanes);
-            }
-        }
+        for (const Touch& touch : all_)
+            if (touch.is_reduced == reduced)
+                cycles += vector_touch(touch, axis, lanes) / double(tile.results_of(touch));
         return cycles;
+    }
+    [[nodiscard]] double vector_touch(const Touch& touch, const Axis& axis,
+                                      std::int64_t lanes) const {
+        const std::int64_t step = touch.address.coefficient(axis.var);
+        const bool is_far = touch.is_computed && depends_on(touch.computed, axis.var);
+        if (step == 1 && !is_far) return 1;
+        if (step == 0 && !is_far) return touch.is_store ? 1 : 0.5;
+        if (step > 1 && step <= longest_short_step && !is_far && (!touch.is_store || has_masks_))
+            return shuffle_cycles * double(step);
+        if (touch.is_store) return scatter_cycles * double(lanes);
+        // A row of the square is loaded, and interleaved with others.
+        const double share = share_in_squares(touch, axis, lanes);
+        return share * (1 + std::log2(double(lanes))) + (1 - share) * gather_cycles * double(lanes);
     }
     [[nodiscard]] std::int64_t lanes_of(const Axis& axis) const {
         return std::min(lanes_, power_of_two_above(axis.extent));
@@ -166,23 +163,48 @@ class Chooser {
         const std::int64_t lanes = lanes_of(axis);
         const double vectors =
             reduced_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
-        double body = body_operations_ + vector_touches(axis, lanes, true);
-        // As tiles of contractions are counted: two operations a cycle, and as many loads.
-        if (const RowTile tile = choose_row_tile(kernel_, axis, target_); tile.count() > 1)
-            body = std::max(body_operations_ / 2, tile.loads) + 0.1 * tile.loads;
+        const ResultTile tile =
+            choose_result_tile(kernel_, loops_, target_.vector_registers * 7 / 8);
+        const double touched = vector_touches(axis, lanes, true, tile);
+        const double body = is_near(tile)
+                                ? body_operations_ / 2 * std::max(1.0, touched) + 0.1 * touched
+                                : body_operations_ + touched;
         // Resetting and folding: a shuffle and an addition for each halving, pairs one by one.
         const double fold =
             kernel_.is_arg_reduction() ? 8.0 * double(lanes) : 8 + 4 * std::log2(double(lanes));
         return {.axis = axis,
                 .is_reduced_axis = true,
                 .lanes = lanes,
+                .tile = tile,
                 .cycles = free_points_ * (vectors * body + fold + write_cost(kernel_))};
     }
 
+    /// Whether results side by side take what their operations take, as tiles of contractions do:
+    /// there are enough of them, and what they share stays in the second-level cache meanwhile.
+    [[nodiscard]] bool is_near(const ResultTile& tile) const {
+        if (tile.results() < least_results || !kernel_.conditions.is_empty()) return false;
+        std::vector<Axis> walked = kernel_.reduced;
+        for (const Axis& axis : kernel_.free)
+            if (std::ranges::any_of(all_, [&](const Touch& touch) {
+                    return touch.is_reduced && touch.address.coefficient(axis.var) == 0;
+                }))
+                walked.push_back(axis);
+        double bytes = 0;
+        for (const Touch& touch : all_) {
+            if (!touch.is_reduced) continue;
+            if (touch.is_computed) return false;
+            double elements = 1;
+            for (const Axis& axis : walked)
+                elements +=
+                    std::abs(double(touch.address.coefficient(axis.var))) * double(axis.extent - 1);
+            bytes += elements * double(size_bytes(kernel_.nest.at(touch.buffer).dtype));
+        }
+        return 2 * bytes <= double(target_.l2_bytes);
+    }
+
     const Kernel& kernel_;
-    const Target& target_;
     std::int64_t lanes_;
-    Forced forced_;
+    const Target& target_;
     bool has_masks_;  ///< masked stores are an instruction
     std::vector<Touch> all_;
     double free_points_;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codegen/plan_builder.h"
+#include "codegen/result_tile.h"
 #include "codegen/row_chain.h"
 
 namespace ricci::codegen {
@@ -18,7 +19,8 @@ struct LanePlan {
     bool is_reduced_axis = false;  ///< it is a reduced one: lanes are folded at the end
     bool is_masked = false;        ///< which points are summed moves with it: lanes are masked
     std::int64_t lanes = 1;
-    double cycles = 0;  ///< estimate for the whole kernel
+    ResultTile tile = {};  ///< of a reduced axis: results that are summed side by side
+    double cycles = 0;     ///< estimate for the whole kernel
 };
 /// The cheapest axis to run in lanes, by an estimate of loads, stores and operations.
 [[nodiscard]] LanePlan choose_lanes(const Kernel& kernel, const Target& target);

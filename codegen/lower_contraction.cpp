@@ -7,8 +7,8 @@
 #include "codegen/contraction_tiles.h"
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
-#include "codegen/row_tile.h"
 #include "codegen/tile.h"
+#include "codegen/transposed_rows.h"
 #include "codegen/tuned_contraction.h"
 
 namespace ricci::codegen {

@@ -3,118 +3,183 @@
 #include <functional>
 
 #include "codegen/kernel_work.h"
+#include "codegen/lane_steps.h"
 #include "codegen/lower.h"
+#include "codegen/nest_walk.h"
 #include "codegen/row_loops.h"
-#include "codegen/row_tile.h"
 #include "codegen/tasks.h"
 
 namespace ricci::codegen {
 
 namespace {
 
+/// Vectors of accumulators that hide the latency of an addition.
+constexpr std::int64_t vectors_of_tile = 12;
+
 class RowReduction {
   public:
     RowReduction(Kernel& kernel, const LanePlan& lanes, const Target& target, Schedule& schedule)
         : kernel_(kernel),
           schedule_(schedule),
-          tile_(choose_row_tile(kernel, *lanes.axis, target)),
           lanes_(lanes.lanes),
-          unroll_(tile_.count() > 1 ? 1
-                                    : vectors_side_by_side(lanes.axis->extent, lanes.lanes,
-                                                           kernel.is_arg_reduction() ? 2 : 4)),
+          unroll_(vectors_side_by_side(
+              lanes.axis->extent, lanes.lanes,
+              kernel.is_arg_reduction()
+                  ? 2
+                  : std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4))),
           cycles_(lanes.cycles),
-          accumulator_(make_accumulator(kernel, lanes_ * unroll_ * tile_.count())),
+          accumulator_(make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results())),
           total_(make_accumulator(kernel, 1)) {
         std::vector<Axis> order = kernel.reduced;
         std::erase(order, *lanes.axis);
         order.push_back(*lanes.axis);
         reduced_ = reduced_loops(kernel, order);
+        for (const TileAxis& each : lanes.tile.axes) {
+            Axis& axis = *std::ranges::find(kernel.free, each.axis);
+            axis = {kernel.nest.add(Var{name(axis) + "_tile"}), axis.extent / each.points};
+            tile_.push_back({each.axis.var, axis.var, each.points});
+        }
+        if (!tile_.empty() && !reduced_.test && has_masked_stores(target))
+            find_lines(lanes.axis->var);
     }
 
     void run() {
-        if (tile_.count() > 1) cut_tiles();
         const TaskSplit split = split_free_axes(kernel_, std::nullopt, 1, cycles_);
         describe(split);
-        Body body = reset_all(kernel_, accumulator_, lanes_, unroll_ * tile_.count());
+        Body body = over_results([&](Substitution&, const AffineForm& first) {
+            return over_lanes(kernel_.nest, {lanes_, unroll_, {}}, [&](const AffineForm& offset) {
+                return reset(kernel_, accumulator_, first + offset);
+            });
+        });
         append(body, over_row(kernel_.nest, reduced_.loops, lanes_, unroll_,
                               [&](const Axis& axis, const Lanes& lanes, const AffineForm& start) {
                                   return vectors_at(axis, lanes, start);
                               }));
-        append(body, each_row([&](Substitution& here, const AffineForm& first) {
-                   Body row = fold(kernel_, accumulator_, total_, lanes_, unroll_, first);
-                   here.replace_let(0, result(kernel_, total_, form(0)));
-                   append(row, write_all(kernel_, here));
-                   return row;
+        append(body, over_results([&](Substitution& here, const AffineForm& first) {
+                   Body result = fold(kernel_, accumulator_, total_, lanes_, unroll_, first);
+                   here.replace_let(0, codegen::result(kernel_, total_, form(0)));
+                   append(result, write_all(kernel_, here));
+                   return result;
                }));
         kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
     }
 
   private:
     void describe(const TaskSplit& split) {
-        const std::string& axis = kernel_.nest.at(reduced_.loops.back().axis.var).name;
+        const std::string& axis = name(reduced_.loops.back().axis);
         schedule_.directives.push_back(
             {"parallel", "", {split.tasks}, "tasks of some 0.05 ms, by extents alone"});
         schedule_.directives.push_back(
             {"vector", axis, {lanes_}, "the reduced axis is the contiguous one"});
-        if (tile_.count() > 1)
-            schedule_.directives.push_back(
-                {"tile", "", {tile_.rows, tile_.columns}, "rows that share loads"});
-        else
-            schedule_.directives.push_back(
-                {"unroll", axis, {unroll_}, "vectors that accumulate side by side"});
-    }
-
-    /// The two axes of the tile become axes of tiles.
-    void cut_tiles() {
-        const auto cut = [&](const Axis& axis, std::int64_t count) {
-            const Axis tiles{kernel_.nest.add(Var{kernel_.nest.at(axis.var).name + "_tile"}),
-                             axis.extent / count};
-            std::ranges::replace(kernel_.free, axis, tiles);
-            return tiles.var;
-        };
-        row_tile_ = cut(tile_.row_axis, tile_.rows);
-        column_tile_ = cut(tile_.column_axis, tile_.columns);
-    }
-
-    /// The body for each row of the tile, whose partial results begin at `first`.
-    Body each_row(const std::function<Body(Substitution& here, const AffineForm& first)>& make) {
-        Substitution here;
-        if (tile_.count() == 1) return make(here, form(0));
-        const VarId row = kernel_.nest.add(Var{"row"});
-        const VarId column = kernel_.nest.add(Var{"column"});
-        here.replace(tile_.row_axis.var, form(row_tile_, tile_.rows) + form(row));
-        here.replace(tile_.column_axis.var, form(column_tile_, tile_.columns) + form(column));
-        Body columns;
-        columns.push_back(
-            make_loop(column, Bind::unroll, tile_.columns,
-                      make(here, form(row, lanes_ * tile_.columns) + form(column, lanes_))));
-        Body rows;
-        rows.push_back(make_loop(row, Bind::unroll, tile_.rows, std::move(columns)));
-        return rows;
+        schedule_.directives.push_back(
+            {"unroll", axis, {unroll_}, "vectors that accumulate side by side"});
+        for (const Tiled& each : tile_)
+            schedule_.directives.push_back({"unroll",
+                                            kernel_.nest.at(each.var).name,
+                                            {each.points},
+                                            "results that share loads"});
     }
 
     Body vectors_at(const Axis& axis, const Lanes& lanes, const AffineForm& start) {
-        return each_row([&](const Substitution& row, const AffineForm& first) {
-            return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
-                Substitution here = row;
+        const bool are_zero_beyond = !lines_.empty() && !lanes.limit.empty();
+        const Lanes summed{lanes.lanes, lanes.unroll, are_zero_beyond ? LoopBound{} : lanes.limit};
+        return over_results([&](const Substitution& tile, const AffineForm& first) {
+            const auto at = [&](const AffineForm& offset) {
+                Substitution here = tile;
                 here.replace(axis.var, start + offset);
-                const Value test = reduced_.test ? here(reduced_.test) : nullptr;
-                return guarded(test, update(kernel_, accumulator_, first + offset, here));
-            });
+                return here;
+            };
+            Body body;
+            if (are_zero_beyond) body = load_lines(lanes, at);
+            append(body, over_lanes(kernel_.nest, summed, [&](const AffineForm& offset) {
+                       Substitution here = at(offset);
+                       if (are_zero_beyond)
+                           for (const auto& [load, line] : lines_)
+                               here.replace(load, make_load(kernel_.nest, line, {offset}));
+                       const Value test = reduced_.test ? here(reduced_.test) : nullptr;
+                       return guarded(test, update(kernel_, accumulator_, first + offset, here));
+                   }));
+            return body;
         });
     }
+    /// Sums of products of loads that move with the lanes are of all lanes, with 0 beyond the row:
+    /// accumulators are not taken apart.
+    void find_lines(const VarId lane) {
+        if (kernel_.reducer != Reducer::sum || !is_product_of_moving(kernel_.body, lane)) return;
+        for_each_node({kernel_.body}, [&](const Value& value) {
+            if (std::holds_alternative<Load>(value->term))
+                lines_.emplace_back(value,
+                                    add_registers(kernel_.nest, "line", value->dtype, lanes_));
+        });
+    }
+    static bool is_product_of_moving(const Value& value, VarId lane) {
+        if (std::holds_alternative<Load>(value->term)) return depends_on(value, lane);
+        return is_operation(value, Op::mul) &&
+               std::ranges::all_of(operands(value), [&](const Value& factor) {
+                   return is_product_of_moving(factor, lane);
+               });
+    }
+    Body load_lines(const Lanes& lanes,
+                    const std::function<Substitution(const AffineForm& offset)>& at) {
+        Body body;
+        for (const auto& [load, line] : lines_) {
+            append(body, over_lanes(kernel_.nest, {lanes_, 1, {}}, [&](const AffineForm& offset) {
+                       Body none;
+                       none.push_back(make_store(line, {offset}, make_number(load->dtype, 0)));
+                       return none;
+                   }));
+            append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                       Body read;
+                       read.push_back(make_store(line, {offset}, at(offset)(load)));
+                       return read;
+                   }));
+        }
+        return body;
+    }
+
+    /// Code for each result of the tile: `first` is the first element of its accumulators.
+    Body over_results(
+        const std::function<Body(Substitution& here, const AffineForm& first)>& make) {
+        Substitution here;
+        AffineForm first;
+        std::int64_t step = lanes_ * unroll_;
+        std::vector<std::pair<VarId, std::int64_t>> loops;
+        for (const Tiled& each : tile_) {
+            const VarId point = kernel_.nest.add(Var{kernel_.nest.at(each.var).name});
+            here.replace(each.var, form(each.block, each.points) + form(point));
+            first = first + form(point, step);
+            step *= each.points;
+            loops.emplace_back(point, each.points);
+        }
+        Body body = make(here, first);
+        for (const auto& [point, points] : loops) {
+            Body copies;
+            copies.push_back(make_loop(point, Bind::unroll, points, std::move(body)));
+            body = std::move(copies);
+        }
+        return body;
+    }
+    [[nodiscard]] std::string name(const Axis& axis) const {
+        return kernel_.nest.at(axis.var).name;
+    }
+
+    /// An axis whose points fall into blocks of so many, which are summed side by side.
+    struct Tiled {
+        VarId var{};
+        VarId block{};
+        std::int64_t points = 1;
+    };
 
     Kernel& kernel_;
     Schedule& schedule_;
-    RowTile tile_;
     std::int64_t lanes_;
     std::int64_t unroll_;
     double cycles_;
     Accumulator accumulator_;
     Accumulator total_;
     ReducedLoops reduced_;
-    VarId row_tile_{};
-    VarId column_tile_{};
+    std::vector<Tiled> tile_;
+    std::vector<std::pair<Value, BufferId>> lines_;  ///< loads, each with registers for its lanes
 };
 
 }  // namespace

@@ -31,15 +31,16 @@ Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulat
 
 /// Values and places go through memory and are compared one by one.
 Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
-                std::int64_t lanes, std::int64_t unroll) {
+                std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
     const std::int64_t count = lanes * unroll;
     const BufferId values = add_scratch(kernel.nest, "values", kernel.body->dtype, count);
     const BufferId places = add_scratch(kernel.nest, "places", DType::i64, count);
     Body body = over_lanes(kernel.nest, {lanes, unroll, {}}, [&](const AffineForm& offset) {
         Body stores;
-        stores.push_back(make_store(values, {offset}, partial(kernel, accumulator, offset)));
+        const AffineForm at = first + offset;
+        stores.push_back(make_store(values, {offset}, partial(kernel, accumulator, at)));
         stores.push_back(
-            make_store(places, {offset}, make_load(kernel.nest, *accumulator.place, {offset})));
+            make_store(places, {offset}, make_load(kernel.nest, *accumulator.place, {at})));
         return stores;
     });
     append(body, reset(kernel, total, form(0)));
@@ -113,7 +114,7 @@ Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lane
 Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
           std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
     return kernel.is_arg_reduction()
-               ? fold_pairs(kernel, accumulator, total, lanes, unroll)
+               ? fold_pairs(kernel, accumulator, total, lanes, unroll, first)
                : fold_values(kernel, accumulator, total, lanes, unroll, first);
 }
 

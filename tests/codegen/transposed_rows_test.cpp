@@ -1,4 +1,4 @@
-// tests/codegen/row_tile_test.cpp – rows of a reduction side by side, with lanes along what is
+// tests/codegen/transposed_rows_test.cpp – rows of a reduction side by side, with lanes along what is
 // summed
 #include <string>
 
@@ -34,42 +34,42 @@ TEST_CASE("few long sums of two operands run in lanes along the sums, rows side 
             const Signature signature = {{"A", array({64, depth}, dtype)},
                                          {"B", array({10, depth}, dtype)}};
             CHECK(
-                contains(schedules("C[i,j] := A[i,k]*B[j,k]", signature), "rows that share loads"));
+                contains(schedules("C[i,j] := A[i,k]*B[j,k]", signature), "results that share loads"));
             CHECK(contains(schedules("C[i,j] := max[k](A[i,k] - B[j,k])", signature),
-                           "rows that share loads"));
+                           "results that share loads"));
             CHECK(contains(schedules("C[i,j] := tanh(sum[k]((A[i,k] - B[j,k])^2) + 1)", signature),
-                           "rows that share loads"));
+                           "results that share loads"));
         }
     CHECK(
         contains(schedules("C[i,j] += A[i,k]*B[j,k]",
                            {{"C", array({6, 4})}, {"A", array({6, 500})}, {"B", array({4, 500})}}),
-                 "rows that share loads"));
+                 "results that share loads"));
     CHECK(contains(
         schedules("C[b,i,j] := A[b,i,k]*B[j,k]*W[j,k]",
                   {{"A", array({3, 8, 400})}, {"B", array({6, 400})}, {"W", array({6, 400})}}),
-        "rows that share loads"));
+        "results that share loads"));
 }
 
 TEST_CASE("an operand that is not contiguous along the sums is copied") {
     const std::string plan =
         schedules("C[i,j] := A[i,k]*B[k,j]", {{"A", array({64, 784})}, {"B", array({784, 10})}});
     CHECK(contains(plan, "k0_C_rows: pointwise"));
-    CHECK(contains(plan, "rows that share loads"));
+    CHECK(contains(plan, "results that share loads"));
     CHECK(contains(schedules("C[i,j] := A[i,k]*B[k,j]", {{"A", array({60, 700}, DType::f64)},
                                                          {"B", array({700, 6}, DType::f64)}}),
-                   "rows that share loads"));
+                   "results that share loads"));
 }
 
 TEST_CASE("rows are not side by side where they are prime, short, or share no loads") {
     CHECK_FALSE(contains(
         schedules("C[i,j] := A[i,k]*B[j,k]", {{"A", array({37, 300})}, {"B", array({2, 300})}}),
-        "rows that share loads"));
+        "results that share loads"));
     CHECK_FALSE(
         contains(schedules("C[i] := A[i,k]*B[k]", {{"A", array({64, 300})}, {"B", array({300})}}),
-                 "rows that share loads"));
+                 "results that share loads"));
     CHECK_FALSE(contains(schedules("C[i,j] := A[i,j,k]*B[j,k]",
                                    {{"A", array({16, 10, 300})}, {"B", array({10, 300})}}),
-                         "rows that share loads"));
+                         "results that share loads"));
 }
 
 }  // namespace
