@@ -97,6 +97,9 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, units(kernel, lanes), lanes.cycles, builder))
         return;
+    if (splitting == Splitting::allowed && lanes.is_reduced_axis &&
+        lower_in_order_of_memory(kernel, builder))
+        return;
     if (lanes.is_reduced_axis && lower_short_rows(kernel, lanes, builder)) return;
     if (lanes.is_reduced_axis)
         lower_row_reduction(std::move(kernel), lanes, builder);

@@ -73,6 +73,12 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting:
 [[nodiscard]] bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                                        PlanBuilder& builder, std::int64_t least_chunks = 1);
 
+/// Lowers a reduction in lanes along a reduced axis in the order of memory: where other results
+/// stand between the points of a reduced axis, each result would be read in short pieces from far
+/// places, with nothing asked for in time. What each point gives is a temporary. False, and nothing
+/// done, where pieces are long, or operands in a cache, or the kernel cannot be split.
+[[nodiscard]] bool lower_in_order_of_memory(const Kernel& kernel, PlanBuilder& builder);
+
 /// Cuts the axis that the result is contiguous in where the bounds of the reduced axes begin to
 /// move with it, so that its core can run in lanes: first border, core, last border. Empty unless
 /// there is such an axis whose core has at least `lanes` points.

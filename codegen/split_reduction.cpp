@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
@@ -127,11 +128,65 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
             total_kernel(named, chunk, parts, builder)};
 }
 
+namespace {
+
+bool may_be_split(const Kernel& kernel) {
+    return !kernel.is_arg_reduction() && kernel.conditions.is_empty() &&
+           !kernel.has_meeting_writes() && points(kernel.free) > 0 && points(kernel.reduced) > 0;
+}
+
+void lower_levels(const Kernel& kernel, std::size_t cut, std::int64_t length,
+                  PlanBuilder& builder) {
+    SplitReduction levels = split_reduction(kernel, cut, length, builder);
+    lower(std::move(levels.partial), builder, Splitting::done);
+    lower(std::move(levels.total), builder, Splitting::done);
+}
+
+/// Bytes that a touch spans at all points of the reduced axes but one.
+std::int64_t piece_bytes(const Kernel& kernel, const Touch& touch, const Axis& without) {
+    std::int64_t elements = 1;
+    for (const Axis& axis : kernel.reduced)
+        if (axis != without)
+            elements += std::abs(touch.address.coefficient(axis.var)) * (axis.extent - 1);
+    return elements * std::int64_t(size_bytes(kernel.nest.at(touch.buffer).dtype));
+}
+
+/// Whether operands that no cache holds are read in short pieces, far from one point of the axis to
+/// the next, with the pieces of other results between.
+bool is_far(const Kernel& kernel, const Axis& axis, const Target& target) {
+    constexpr std::int64_t least_piece = 1 << 10;
+    constexpr std::int64_t most_piece = 64 << 10;
+    std::int64_t bytes = 0;
+    for (const Touch& touch : touches(kernel)) {
+        const std::int64_t step = std::abs(touch.address.coefficient(axis.var));
+        if (!touch.is_reduced || touch.is_computed || step == 0) continue;
+        const std::int64_t piece = piece_bytes(kernel, touch, axis);
+        const auto size = std::int64_t(size_bytes(kernel.nest.at(touch.buffer).dtype));
+        const bool has_others_between = std::ranges::any_of(kernel.free, [&](const Axis& other) {
+            const std::int64_t between = std::abs(touch.address.coefficient(other.var));
+            return piece <= 2 * between * size && between * other.extent <= step;
+        });
+        if (piece >= least_piece && piece <= most_piece && has_others_between)
+            bytes += kernel.nest.at(touch.buffer).elements * size;
+    }
+    return bytes > 8 * target.l2_bytes;
+}
+
+}  // namespace
+
+bool lower_in_order_of_memory(const Kernel& kernel, PlanBuilder& builder) {
+    if (!may_be_split(kernel)) return false;
+    for (std::size_t cut = 0; cut < kernel.reduced.size(); ++cut) {
+        if (!is_far(kernel, kernel.reduced[cut], builder.target())) continue;
+        lower_levels(kernel, cut, 1, builder);
+        return true;
+    }
+    return false;
+}
+
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                          PlanBuilder& builder, std::int64_t least_chunks) {
-    if (kernel.is_arg_reduction() || !kernel.conditions.is_empty()) return false;
-    if (kernel.has_meeting_writes() || points(kernel.free) == 0 || points(kernel.reduced) == 0)
-        return false;
+    if (!may_be_split(kernel)) return false;
     const std::int64_t wanted =
         std::max(useful_chunks(units, cycles, builder.target().forced).value_or(1), least_chunks);
     if (wanted < 2) return false;
@@ -139,9 +194,7 @@ bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles
     const std::int64_t extent = kernel.reduced[cut].extent;
     const std::int64_t length = chunk_length(extent, std::min(wanted, extent));
     if (length >= extent) return false;
-    SplitReduction levels = split_reduction(kernel, cut, length, builder);
-    lower(std::move(levels.partial), builder, Splitting::done);
-    lower(std::move(levels.total), builder, Splitting::done);
+    lower_levels(kernel, cut, length, builder);
     return true;
 }
 

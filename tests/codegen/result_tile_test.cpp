@@ -1,0 +1,105 @@
+// tests/codegen/result_tile_test.cpp – row reductions of several results side by side, and in the
+// order of memory
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "codegen/cpu/compile.h"
+#include "tests/codegen/check_plan.h"
+
+namespace ricci::tests {
+namespace {
+
+/// Whether a schedule for lanes along reduced axes has that text; values are checked on every
+/// machine.
+bool has(const std::string& directive, const std::string& text, const Signature& signature,
+         std::int64_t l2_bytes = Target().l2_bytes, Forced forced = Forced::reduced_lanes) {
+    CAPTURE(text);
+    const BoundProgram program = bound(text, signature);
+    const auto with = [&](Target target) {
+        target.l2_bytes = l2_bytes;
+        target.forced = forced;
+        return target;
+    };
+    for (const int vector_bytes : {16, 32, 64})
+        CHECK(interpreted_difference(program, signature, with(example_target(vector_bytes))) == "");
+    CHECK(compiled_difference(program, signature, with(codegen::cpu::host_target())) == "");
+    bool found = false;
+    for (const codegen::Schedule& schedule :
+         codegen::plan(program, with(example_target(64))).schedules)
+        found |= str(schedule).find(directive) != std::string::npos;
+    return found;
+}
+
+constexpr const char* side_by_side = "results that share loads";
+
+TEST_CASE("weight gradients of depthwise convolutions sum all taps side by side") {
+    struct Case {
+        const char* text;
+        Shape x;
+        Shape dY;
+    };
+    const Case cases[] = {
+        {"dW[c,u,v] := sum[n,y,x](dY[n,c,y,x]*X[n,c,y+u,x+v]) where u in 0:3, v in 0:3",
+         {2, 3, 21, 23},
+         {2, 3, 19, 21}},
+        // One image, taps and rows apart, taps that fill no tile, a border that is not there.
+        {"dW[c,u,v] := sum[n,y,x](dY[n,c,y,x]*X[n,c,y+2*u,x+3*v]) where u in 0:3, v in 0:2",
+         {1, 4, 21, 24},
+         {1, 4, 17, 21}},
+        {"dW[c,u,v] := sum[n,y,x](dY[n,c,y,x]*X[n,c,2*y+u,x+v]) where u in 0:2, v in 0:5",
+         {2, 3, 20, 38},
+         {2, 3, 10, 34}},
+        {"dW[c,u,v] := sum[n,y,x](dY[n,c,y,x]*X[n,c,y+u,x+v]) where u in 0:7, v in 0:7",
+         {2, 2, 19, 25},
+         {2, 2, 13, 19}},
+        {"dW[c,u,v] := sum[n,y,x](dY[n,c,y,x]*X[n,c,pad(y+u-1,1),pad(x+v-1,1)])"
+         " where u in 0:3, v in 0:3",
+         {3, 2, 17, 18},
+         {3, 2, 17, 18}},
+    };
+    for (const Case& each : cases)
+        for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
+            CHECK(has(side_by_side, each.text,
+                      {{"X", array(each.x, dtype)}, {"dY", array(each.dY, dtype)}}) == 1);
+}
+
+TEST_CASE("other bodies and reducers do so where results share loads") {
+    const Signature rows = {{"A", array({6, 5, 37})}, {"B", array({6, 41})}};
+    CHECK(has(side_by_side, "S[n,r] := sum[k](A[n,0,k]*B[n,k+r]) where r in 0:5", rows));
+    CHECK(has(side_by_side, "S[n,r] := max[k](A[n,1,k]+B[n,k+r]) where r in 0:5", rows));
+    CHECK(has(side_by_side, "S[n,r] := sum[k]((A[n,2,k]-B[n,k+r])^2) where r in 0:5", rows));
+    // A factor that does not move with the lanes may be infinite: 0 times it is no 0.
+    CHECK(has(side_by_side, "S[n,r] := sum[k](A[n,3,k]/A[n,0,r]*B[n,k+r]) where r in 0:5", rows));
+    CHECK(has(side_by_side, "S[n,r] := 2*sum[k](A[n,0,k]*B[n,k+r])+B[n,r] where r in 0:5", rows));
+    // Places go one by one.
+    CHECK(!has(side_by_side, "S[n,r] := argmax[k](A[n,1,k]+B[n,k+r]) where r in 0:5", rows));
+    CHECK(!has(side_by_side, "S[n] := sum[k](A[n,0,k]*B[n,k+1])", rows));
+}
+
+TEST_CASE("a few filters against one image are tiles of results") {
+    CHECK(has(side_by_side,
+              "dW[o,u,v] := sum[n,y,x](dY[n,o,y,x]*X[n,y+u,x+v]) where u in 0:5, v in 0:5",
+              {{"X", array({7, 28, 28})}, {"dY", array({7, 20, 24, 24})}}, Target().l2_bytes,
+              Forced::nothing));
+}
+
+TEST_CASE("reductions in short pieces from far places go in the order of memory") {
+    constexpr std::int64_t small = 1 << 10;
+    const auto partials = [&](const std::string& text, const Signature& signature) {
+        return has("_partial: row reduction", text, signature, small);
+    };
+    const ArgumentSpec X = array({3, 5, 19, 19});
+    const std::string taps = " where u in 0:3, v in 0:3";
+    CHECK(partials("dW[c,u,v] := sum[n,y,x](dY[n,c,y,x]*X[n,c,y+u,x+v])" + taps,
+                   {{"X", X}, {"dY", array({3, 5, 17, 17})}}));
+    CHECK(partials("s[c] := sum[n,y,x](X[n,c,y,x]^2)", {{"X", X}}));
+    CHECK(partials("s[c] := prod[n,y,x](X[n,c,y,x])", {{"X", X}}));
+    // In order as it is; of places; too short.
+    CHECK(!partials("s[n,c] := sum[y,x](X[n,c,y,x]^2)", {{"X", X}}));
+    CHECK(!partials("s[c] := argmax[n](sum[y,x](X[n,c,y,x]^2))", {{"X", X}}));
+    CHECK(!partials("s[c] := sum[n,x](X[n,c,0,x]^2)", {{"X", X}}));
+}
+
+}  // namespace
+}  // namespace ricci::tests
