@@ -29,7 +29,6 @@ using RowVectors =
 /// Folds `unroll` vectors of partial results, of which the first element is `first`, into the one
 /// element of `total`.
 [[nodiscard]] Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
-                        std::int64_t lanes, std::int64_t unroll,
-                        const AffineForm& first = form(0));
+                        std::int64_t lanes, std::int64_t unroll, const AffineForm& first = form(0));
 
 }  // namespace ricci::codegen
