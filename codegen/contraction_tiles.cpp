@@ -12,11 +12,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <tuple>
 
 #include "base/integer.h"
 #include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
+#include "codegen/lane_masks.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
 #include "codegen/quick_extrema.h"
@@ -47,7 +49,7 @@ class ContractionLowering {
                      std::move(directives)};
         are_conditions_packed_ = are_conditions_of_batch(kernel_, c_);
         take_row_conditions();
-        take_lane_conditions();
+        masks_.take_conditions(kernel_, c_.lane.var, is_narrow());
     }
 
     void run() {
@@ -85,44 +87,41 @@ class ContractionLowering {
         }
     }
 
-    /// Those of lanes are tested, in the outermost loops that can; the others are bounds.
-    void take_lane_conditions() {
-        std::vector<AffineForm>& forms = kernel_.conditions.at_least_zero;
-        const auto is_bound = [&](const AffineForm& form) {
-            return form.coefficient(c_.lane.var) == 0;
-        };
-        const auto tested = std::ranges::stable_partition(forms, is_bound);
-        lane_conditions_.assign(tested.begin(), tested.end());
-        forms.erase(tested.begin(), tested.end());
-        const auto is_outer = [&](const Axis& axis) {
-            return std::ranges::any_of(lane_conditions_, [&](const AffineForm& form) {
-                return form.coefficient(axis.var) != 0;
+    /// Whether a tile asks more of the second-level cache than of the multipliers, if it walks one
+    /// tap after the other through columns that are read in place: it has few rows for each line of
+    /// them, and the first-level cache does not hold what its taps share.
+    [[nodiscard]] bool is_narrow() const {
+        constexpr std::int64_t most_rows = 4;
+        if (tile_.rows > most_rows ||
+            std::ranges::find(choice_.columns, Reading::packed) != choice_.columns.end())
+            return false;
+        double bytes = double(tile_.columns()) * double(size_bytes(kernel_.body->dtype));
+        for (const Axis& axis : kernel_.reduced) {
+            const bool is_near = std::ranges::all_of(c_.column_operands, [&](const Operand& each) {
+                const auto* load = std::get_if<Load>(&each.term->term);
+                return load && std::abs(load->at.affine.coefficient(axis.var)) == 1;
             });
-        };
-        const auto inner = std::ranges::stable_partition(kernel_.reduced, is_outer);
-        outer_loops_ = std::size_t(inner.begin() - kernel_.reduced.begin());
+            if (!is_near) bytes *= double(axis.extent);
+        }
+        return 2 * bytes > double(builder_.target().l1_bytes);
     }
 
     /// Which lanes are read at the points of the inner loops.
     Body set_mask() {
-        if (!mask_) return {};
         std::vector<AffineForm> conditions;
-        if (!lane_places_) conditions = lane_conditions_;
+        if (!lane_places_) conditions = masks_.conditions();
         if (has_column_edge())
             conditions.push_back(form(columns_.axis.extent - 1) - form(c_.lane.var));
-        return over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
-            Value is_taken = all_hold(conditions, at(form(0), column));
-            if (lane_places_) {
-                const Value of_row = lane_places_->is_taken(kernel_.nest, column);
-                is_taken = is_taken
-                               ? make_operation(Op::logical_and, {is_taken, of_row}, DType::boolean)
-                               : of_row;
-            }
-            return store_one(*mask_, column, is_taken);
+        return masks_.set(kernel_.nest, [&](const AffineForm& column) {
+            const Value is_taken = all_hold(conditions, at(form(0), column));
+            if (!lane_places_) return is_taken;
+            const Value of_row = lane_places_->is_taken(kernel_.nest, column);
+            return is_taken ? make_operation(Op::logical_and, {is_taken, of_row}, DType::boolean)
+                            : of_row;
         });
     }
     [[nodiscard]] Value is_read(const AffineForm& column) const {
-        return mask_ ? make_load(kernel_.nest, *mask_, {column}) : nullptr;
+        return masks_.is_taken(kernel_.nest, column);
     }
 
     [[nodiscard]] bool is_paired() const { return choice_.pairing == Pairing::pairs; }
@@ -176,9 +175,9 @@ class ContractionLowering {
             column_sources_, [](const Source& source) { return !source.panels; });
         if (may_overlap())
             last_column_tile_ = kernel_.nest.add(Var{"is_last"});
-        else if (!lane_conditions_.empty() || (is_any_direct && has_column_edge()))
-            mask_ = add_registers(kernel_.nest, "mask", DType::boolean, tile_.columns());
-        if (choice_.flattened && !lane_conditions_.empty())
+        else if (!masks_.conditions().empty() || (is_any_direct && has_column_edge()))
+            masks_.make_registers(kernel_.nest, all_lanes());
+        if (choice_.flattened && !masks_.conditions().empty())
             lane_places_.emplace(kernel_.nest, *choice_.flattened, all_lanes());
         for (const Operand& operand : c_.held) {
             const std::int64_t elements =
@@ -293,7 +292,7 @@ class ContractionLowering {
     /// Whether tiles of columns are whole wherever they start, which panels do not hold.
     [[nodiscard]] bool may_overlap() const {
         return has_column_edge() && columns_.axis.extent >= columns_.step &&
-               lane_conditions_.empty() &&
+               masks_.conditions().empty() &&
                std::ranges::find(choice_.columns, Reading::packed) == choice_.columns.end();
     }
     [[nodiscard]] bool has_row_edge() const { return rows_.axis.extent % rows_.step != 0; }
@@ -382,7 +381,7 @@ class ContractionLowering {
     }
 
     Body all_points() {
-        const auto inner = depth_loops_.begin() + std::ptrdiff_t(outer_loops_);
+        const auto inner = depth_loops_.begin() + std::ptrdiff_t(masks_.outer_loops());
         Body step = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
         Body body = set_mask();
         append(body, wrap({inner, depth_loops_.end()}, std::move(step)));
@@ -398,7 +397,7 @@ class ContractionLowering {
             if (const auto& copy = source.deinterleaved)
                 first = copy->at(kernel_.nest, body,
                                  at(form(0), form(0))(std::get<Load>(source.term->term).at.affine));
-            const bool is_masked = mask_ && !source.panels;
+            const bool is_masked = masks_.is_made() && !source.panels;
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
                        const Value value =
                            first ? make_load(kernel_.nest, source.buffer, {*first + column})
@@ -449,10 +448,14 @@ class ContractionLowering {
                     next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
                 Body line;
                 line.push_back({Prefetch{load->buffer, {next(load->at.affine)}}});
-                body.push_back(make_loop(u, Bind::unroll, tile_.vectors, std::move(line)));
+                body.push_back(make_loop(
+                    u, Bind::unroll, tile_.vectors + (masks_.is_first() ? 1 : 0), std::move(line)));
             });
         }
-        if (body.empty() || !later_tiles_) return body;
+        if (body.empty()) return body;
+        // Of taps side by side the first one asks, also for what the others reach beyond its line.
+        body = guarded(masks_.is_first(), std::move(body));
+        if (!later_tiles_) return body;
         const Value is_first =
             make_operation(Op::eq, {make_index(*later_tiles_), make_integer(0)}, DType::boolean);
         return guarded(is_first, std::move(body));
@@ -501,14 +504,14 @@ class ContractionLowering {
 
     /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
     Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
-        if (lane_conditions_.empty() && !quick_one_)
+        if (masks_.conditions().empty() && !quick_one_)
             return combine(kernel_, accumulator_, element, value, {});
         const Value old = make_load(kernel_.nest, accumulator_.value, {element});
         const Op op = combining_op(accumulator_.reducer, value->dtype);
         Value now = quick_one_ ? quick_extremum(accumulator_.reducer,
                                                 as_multiply_add(value, quick_one_), old)
                                : make_operation(op, {old, value}, value->dtype);
-        if (!lane_conditions_.empty())
+        if (!masks_.conditions().empty())
             now = make_operation(Op::select, {is_read(column), now, old}, value->dtype);
         Body body;
         body.push_back(make_store(accumulator_.value, {element}, now));
@@ -576,11 +579,9 @@ class ContractionLowering {
     AffineForm depth_;  ///< the line of the panels that is being read
     std::vector<AxisRange> depth_loops_;
     Value depth_test_;
-    bool are_conditions_packed_ = false;       ///< panels hold only the points that count
-    std::vector<AffineForm> row_conditions_;   ///< at least 0 where a row is taken
-    std::vector<AffineForm> lane_conditions_;  ///< at least 0 where a lane is taken
-    std::size_t outer_loops_ = 0;  ///< depth loops around which the mask does not change
-    std::optional<BufferId> mask_;
+    bool are_conditions_packed_ = false;      ///< panels hold only the points that count
+    std::vector<AffineForm> row_conditions_;  ///< at least 0 where a row is taken
+    LaneMasks masks_;
     std::optional<LanePlaces> lane_places_;  ///< where two axes were flattened
     /// 1 in the last tile of columns, 0 in others, where that one overlaps the tile before it.
     std::optional<VarId> last_column_tile_;

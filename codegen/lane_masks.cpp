@@ -1,0 +1,74 @@
+// codegen/lane_masks.cpp – which lanes of a tile are taken at which reduced points
+#include "codegen/lane_masks.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ricci::codegen {
+
+namespace {
+
+/// So many masks of a tile may be set before its sums.
+constexpr std::int64_t most_masks = 64;
+
+}  // namespace
+
+void LaneMasks::take_conditions(Kernel& kernel, VarId lane, bool set_before) {
+    std::vector<AffineForm>& forms = kernel.conditions.at_least_zero;
+    const auto is_bound = [&](const AffineForm& form) { return form.coefficient(lane) == 0; };
+    const auto tested = std::ranges::stable_partition(forms, is_bound);
+    conditions_.assign(tested.begin(), tested.end());
+    forms.erase(tested.begin(), tested.end());
+    const auto is_outer = [&](const Axis& axis) {
+        return std::ranges::any_of(
+            conditions_, [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; });
+    };
+    std::ranges::copy_if(kernel.reduced, std::back_inserter(axes_), is_outer);
+    if (set_before && points(axes_) <= most_masks) return;
+    axes_.clear();
+    const auto inner = std::ranges::stable_partition(kernel.reduced, is_outer);
+    outer_loops_ = std::size_t(inner.begin() - kernel.reduced.begin());
+}
+
+void LaneMasks::make_registers(Nest& nest, const Lanes& lanes) {
+    lanes_ = lanes;
+    const std::int64_t elements = lanes.lanes * lanes.unroll;
+    mask_ = axes_.empty() ? add_registers(nest, "mask", DType::boolean, elements)
+                          : add_scratch(nest, "masks", DType::boolean, points(axes_) * elements);
+}
+
+Body LaneMasks::set(Nest& nest,
+                    const std::function<Value(const AffineForm& lane)>& is_taken) const {
+    if (!mask_) return {};
+    Body body = over_lanes(nest, lanes_, [&](const AffineForm& lane) {
+        Body store;
+        store.push_back(make_store(*mask_, {place() + lane}, is_taken(lane)));
+        return store;
+    });
+    for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
+        Body loop;
+        loop.push_back(make_loop(axis->var, Bind::serial, axis->extent, std::move(body)));
+        body = std::move(loop);
+    }
+    return body;
+}
+
+Value LaneMasks::is_taken(const Nest& nest, const AffineForm& lane) const {
+    return mask_ ? make_load(nest, *mask_, {place() + lane}) : nullptr;
+}
+
+Value LaneMasks::is_first() const {
+    if (axes_.empty()) return nullptr;
+    AffineForm sum;
+    for (const Axis& axis : axes_) sum = sum + form(axis.var);
+    return make_operation(Op::eq, {make_index(sum), make_integer(0)}, DType::boolean);
+}
+
+AffineForm LaneMasks::place() const {
+    AffineForm place;
+    for (const Axis& axis : axes_)
+        place = axis.extent * place + form(axis.var, lanes_.lanes * lanes_.unroll);
+    return place;
+}
+
+}  // namespace ricci::codegen
