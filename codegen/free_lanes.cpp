@@ -129,7 +129,7 @@ class FreeLanes {
     }
 
     /// Where there are few masks, of one block of lanes, the loops that change them are unrolled,
-    /// innermost: what is tested is known then.
+    /// innermost: what is tested is known then. The longest other loop is next to them.
     bool make_masks_constant(const std::function<bool(const Axis&)>& changes_mask) {
         auto& order = kernel_.reduced;
         std::vector<Axis> masking;
@@ -154,6 +154,11 @@ class FreeLanes {
         std::erase_if(conditions.at_least_zero, moves);
         std::ranges::stable_partition(order, std::not_fn(changes_mask));
         outer_loops_ = order.size() - masking.size();
+        const auto outer = order.begin() + std::ptrdiff_t(outer_loops_);
+        const auto inner = std::max_element(order.begin(), outer, [](const Axis& a, const Axis& b) {
+            return a.extent <= b.extent;
+        });
+        if (inner != outer) std::rotate(inner, inner + 1, outer);
         has_constant_masks_ = true;
         return true;
     }
