@@ -1,5 +1,5 @@
-// tests/codegen/transposed_rows_test.cpp – rows of a reduction side by side, with lanes along what is
-// summed
+// tests/codegen/transposed_rows_test.cpp – rows of a reduction side by side, with lanes along what
+// is summed
 #include <string>
 
 #include <doctest/doctest.h>
@@ -33,8 +33,8 @@ TEST_CASE("few long sums of two operands run in lanes along the sums, rows side 
         for (const std::int64_t depth : {784, 611}) {
             const Signature signature = {{"A", array({64, depth}, dtype)},
                                          {"B", array({10, depth}, dtype)}};
-            CHECK(
-                contains(schedules("C[i,j] := A[i,k]*B[j,k]", signature), "results that share loads"));
+            CHECK(contains(schedules("C[i,j] := A[i,k]*B[j,k]", signature),
+                           "results that share loads"));
             CHECK(contains(schedules("C[i,j] := max[k](A[i,k] - B[j,k])", signature),
                            "results that share loads"));
             CHECK(contains(schedules("C[i,j] := tanh(sum[k]((A[i,k] - B[j,k])^2) + 1)", signature),
