@@ -29,6 +29,7 @@ namespace {
 
 /// A value that costs less is computed by each stage that needs it (an operation costs 1).
 constexpr double least_kept_cost = 8;
+
 /// Chooses the values that one stage keeps for others.
 class KeptValues {
   public:

@@ -6,6 +6,7 @@
 #include "codegen/choose_contraction.h"
 #include "codegen/contraction_tiles.h"
 #include "codegen/lower.h"
+#include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
 #include "codegen/tile.h"
 #include "codegen/transposed_rows.h"
@@ -25,7 +26,8 @@ std::optional<Kernel> with_masked_results(const Kernel& kernel) {
     };
     std::vector<AffineForm> taken;
     std::ranges::copy_if(kernel.conditions.at_least_zero, std::back_inserter(taken), is_of_results);
-    if (taken.empty() || kernel.is_arg_reduction() || !is_inside_everywhere(kernel, kernel.body))
+    if (taken.empty() || without_large(taken) != taken || kernel.is_arg_reduction() ||
+        !is_inside_everywhere(kernel, kernel.body))
         return std::nullopt;
     Kernel masked = kernel;
     std::erase_if(masked.conditions.at_least_zero, is_of_results);

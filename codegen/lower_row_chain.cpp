@@ -130,7 +130,7 @@ class RowChainNest {
         Lanes lanes{rows_at_once(), 1, {}};
         for (const BoundTerm& term : block_->upper)
             lanes.limit.push_back({term.form - term.divisor * form(block_->first), term.divisor});
-        // All rows but those at the end of a task are whole blocks.
+        // Tasks hold whole blocks, but for the last one where rows are left over.
         if (block_->axis.extent % rows_at_once() == 0) lanes.limit.clear();
         return over_lanes(kernel_.nest, lanes, [&](const AffineForm& lane) {
             Substitution row;

@@ -14,11 +14,11 @@ namespace {
 
 using Forms = std::vector<AffineForm>;
 
-/// An integer value as a form of the variables.
+/// An integer as a form of the variables. Others than i64 wrap earlier.
 std::optional<AffineForm> as_form(const Value& value) {
+    if (value->dtype != DType::i64) return std::nullopt;
     if (const auto* var = std::get_if<VarValue>(&value->term)) return var->form;
-    if (const auto* number = std::get_if<Constant>(&value->term))
-        return is_floating(value->dtype) ? std::nullopt : std::optional(form(number->integer));
+    if (const auto* number = std::get_if<Constant>(&value->term)) return form(number->integer);
     return std::nullopt;
 }
 
@@ -87,7 +87,7 @@ class Reads {
         Forms taken = forms;
         add_forms(taken, args[0]);
         visit(args[1], taken);
-        visit(args[2], forms);
+        visit(args[2], forms);  // what does not hold is no conjunction of forms
     }
 
     BufferId buffer_;
@@ -179,7 +179,7 @@ class NeededPoints {
                 }
                 needed = needed ? common(*needed, *own) : *own;
             }
-            if (needed) kernel.needed_where = *needed;
+            if (needed) kernel.needed_where = without_large(*needed);
         }
         // Only sums are worth a condition; what others need has been passed on.
         for (Kernel& kernel : kernels_)
@@ -224,6 +224,18 @@ class NeededPoints {
 void find_needed_points(std::vector<Kernel>& kernels, const Plan& plan,
                         const std::set<std::size_t>& read_later) {
     NeededPoints(kernels, plan, read_later).run();
+}
+
+std::vector<AffineForm> without_large(std::vector<AffineForm> forms) {
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    const auto is_large = [](std::int64_t number) { return number > most || number < -most; };
+    std::erase_if(forms, [&](const AffineForm& form) {
+        return is_large(form.constant) ||
+               std::ranges::any_of(form.terms, [&](const AffineForm::Term& term) {
+                   return is_large(term.coefficient);
+               });
+    });
+    return forms;
 }
 
 }  // namespace ricci::codegen

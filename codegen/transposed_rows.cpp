@@ -11,7 +11,7 @@ namespace ricci::codegen {
 
 namespace {
 
-/// The free axes that move an address, and how many elements they and the reduced axis span.
+/// The axes that move an address, in the order of the kernel's, the reduced one last.
 std::vector<Axis> axes_of(const Kernel& kernel, const AffineForm& address) {
     std::vector<Axis> axes;
     for (const std::vector<Axis>* all : {&kernel.free, &kernel.reduced})
@@ -34,7 +34,8 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
     for_each_node({kernel.body}, [&](const Value& value) {
         const auto* load = std::get_if<Load>(&value->term);
         if (load == nullptr || load->at.affine.coefficient(along.var) == 1) return;
-        is_possible &= !load->at.computed && load->at.affine.coefficient(along.var) != 0;
+        is_possible &= !load->at.computed && load->at.affine.coefficient(along.var) != 0 &&
+                       is_inside_everywhere(kernel, value);
         loads.push_back(value);
         cycles += copied * double(points(axes_of(kernel, load->at.affine)));
     });

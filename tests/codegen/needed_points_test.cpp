@@ -81,6 +81,13 @@ TEST_CASE("of several readers the weaker condition counts, and none where one ha
     CHECK(conditions(product + "m[i] := sum[j | j <= i](S[i,2*j])", signature) == "");
 }
 
+TEST_CASE("conditions of large numbers leave everything summed") {
+    CHECK(conditions("S[i,j] := A[i,k]*B[k,j]; "
+                     "m[i] := sum[j | j*300000000000000000 >= i](S[i,j])",
+                     matrices(30, 20))
+              .find(">= 0") == std::string::npos);
+}
+
 TEST_CASE("a triangular result is summed in its tiles alone") {
     CHECK(conditions("S[i,j] := sum[k | j <= i](A[i,k]*B[k,j])", matrices(96, 96)) ==
           "(8*row_tile - 48*column_tile + 7) >= 0; ");
