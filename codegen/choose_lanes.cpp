@@ -20,6 +20,9 @@ constexpr double scatter_cycles = 4;
 constexpr double mask_cycles = 1;
 /// So many sums side by side hide the latency of a multiply-add.
 constexpr std::int64_t least_results = 8;
+/// Of bodies that compute more, as an exponential, loads are the least part, and what they hold
+/// needs the registers.
+constexpr double most_shared_operations = 19;
 /// Squares of fewer lanes are not transposed in registers.
 constexpr std::int64_t least_square = 4;
 
@@ -164,7 +167,9 @@ class Chooser {
         const double vectors =
             reduced_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
         const ResultTile tile =
-            choose_result_tile(kernel_, loops_, target_.vector_registers * 7 / 8);
+            body_operations_ > most_shared_operations
+                ? ResultTile{}
+                : choose_result_tile(kernel_, loops_, target_.vector_registers * 7 / 8);
         const double touched = vector_touches(axis, lanes, true, tile);
         const double body = is_near(tile)
                                 ? body_operations_ / 2 * std::max(1.0, touched) + 0.1 * touched

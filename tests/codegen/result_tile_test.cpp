@@ -101,5 +101,11 @@ TEST_CASE("reductions in short pieces from far places go in the order of memory"
     CHECK(!partials("s[c] := sum[n,x](X[n,c,0,x]^2)", {{"X", X}}));
 }
 
+TEST_CASE("results whose points compute much are summed one after the other") {
+    const Signature signature = {{"x", array({32})}, {"y", array({300})}, {"b", array({300})}};
+    CHECK(has(side_by_side, "s[i] := sum[j]((x[i]-y[j])^2*b[j])", signature));
+    CHECK_FALSE(has(side_by_side, "s[i] := sum[j](exp(-(x[i]-y[j])^2)*b[j])", signature));
+}
+
 }  // namespace
 }  // namespace ricci::tests
