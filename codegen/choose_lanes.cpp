@@ -20,8 +20,8 @@ constexpr double scatter_cycles = 4;
 constexpr double mask_cycles = 1;
 /// So many sums side by side hide the latency of a multiply-add.
 constexpr std::int64_t least_results = 8;
-/// Of bodies that compute more, as an exponential, loads are the least part, and what they hold
-/// needs the registers.
+/// Of bodies that compute more, as an exponential does (20), loads are the least part, and what
+/// they hold needs the registers.
 constexpr double most_shared_operations = 19;
 /// Squares of fewer lanes are not transposed in registers.
 constexpr std::int64_t least_square = 4;

@@ -167,6 +167,14 @@ bool depends_on(const Value& root, VarId var) {
     return found;
 }
 
+std::vector<Axis> axes_of(const Kernel& kernel, const Value& root) {
+    std::vector<Axis> axes;
+    for (const std::vector<Axis>* all : {&kernel.free, &kernel.reduced})
+        std::ranges::copy_if(*all, std::back_inserter(axes),
+                             [&](const Axis& axis) { return depends_on(root, axis.var); });
+    return axes;
+}
+
 std::pair<std::int64_t, std::int64_t> value_range(const Kernel& kernel, const AffineForm& form) {
     std::pair<std::int64_t, std::int64_t> range{form.constant, form.constant};
     for (const std::vector<Axis>* axes : {&kernel.slices, &kernel.free, &kernel.reduced})

@@ -95,6 +95,9 @@ struct Touch {
 /// Whether the variable occurs in the value.
 [[nodiscard]] bool depends_on(const Value& root, VarId var);
 
+/// The free axes, then the reduced ones, that the value moves with.
+[[nodiscard]] std::vector<Axis> axes_of(const Kernel& kernel, const Value& root);
+
 /// The least and the greatest value of a form over all points of the axes, in all slices.
 [[nodiscard]] std::pair<std::int64_t, std::int64_t> value_range(const Kernel& kernel,
                                                                 const AffineForm& form);

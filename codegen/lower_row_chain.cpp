@@ -284,10 +284,9 @@ class RowChainNest {
         }
         if (!block_) {
             Substitution same;
-            return write_row(writes, same);
+            return write_row(writes, same, nullptr);
         }
         // A value that is the reduced one needs no copy.
-        reduced_of_rows_ = reduced;
         std::erase_if(writes, [&](const Store& write) {
             if (write.value != reduced || !contains(chain_.results, write.buffer)) return false;
             name_loads(write.buffer, reduced);
@@ -301,11 +300,13 @@ class RowChainNest {
                     write.at.affine.coefficient(block_->axis.var) == 1);
         });
         if (is_in_lanes)
-            return rows_in_lanes([&](Substitution& row) { return write_row(writes, row); });
+            return rows_in_lanes(
+                [&](Substitution& row) { return write_row(writes, row, reduced); });
         Substitution same;
-        return each_row(write_row(writes, same));
+        return each_row(write_row(writes, same, reduced));
     }
-    Body write_row(const std::vector<Store>& writes, Substitution& row) {
+    /// Values that are `named` have their names.
+    Body write_row(const std::vector<Store>& writes, Substitution& row, const Value& named) {
         Body body;
         std::vector<Value> values;
         for (const Store& write : writes) values.push_back(row(write.value));
@@ -315,7 +316,7 @@ class RowChainNest {
             store.at = row(store.at);
             body.push_back(make_let(kernel_.next_let, values[w]));
             store.value = make_let_value(kernel_.next_let++, values[w]->dtype);
-            if (contains(chain_.results, store.buffer) && writes[w].value != reduced_of_rows_) {
+            if (contains(chain_.results, store.buffer) && writes[w].value != named) {
                 Value name = store.value;
                 if (block_) {
                     const auto [buffer, read] = add_row_values(name->dtype);
@@ -365,7 +366,6 @@ class RowChainNest {
     std::vector<Value> made_before_;             ///< kept values of the stages so far
     Substitution known_;                         ///< what has a name at this place of the row
     std::optional<RowBlock> block_;
-    Value reduced_of_rows_;  ///< of the stage that is being made
 };
 
 /// Joins axes that all stages walk as one.

@@ -91,14 +91,6 @@ Value is_known(Numbers numbers, const Value& term) {
     return compare(Op::lt, make_operation(Op::abs, {term}, term->dtype), infinity);
 }
 
-std::vector<Axis> axes_of(const Kernel& kernel, const Value& term) {
-    std::vector<Axis> axes;
-    for (const std::vector<Axis>* all : {&kernel.free, &kernel.reduced})
-        std::ranges::copy_if(*all, std::back_inserter(axes),
-                             [&](const Axis& axis) { return depends_on(term, axis.var); });
-    return axes;
-}
-
 }  // namespace
 
 Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuilder& builder) {

@@ -1,26 +1,10 @@
 // codegen/transposed_rows.cpp – operands copied so that they are contiguous along what is summed
 #include "codegen/transposed_rows.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
-
-namespace {
-
-/// The axes that move an address, in the order of the kernel's, the reduced one last.
-std::vector<Axis> axes_of(const Kernel& kernel, const AffineForm& address) {
-    std::vector<Axis> axes;
-    for (const std::vector<Axis>* all : {&kernel.free, &kernel.reduced})
-        std::ranges::copy_if(*all, std::back_inserter(axes),
-                             [&](const Axis& axis) { return address.coefficient(axis.var) != 0; });
-    return axes;
-}
-
-}  // namespace
 
 std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double limit,
                                                  PlanBuilder& builder) {
@@ -37,7 +21,7 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
         is_possible &= !load->at.computed && load->at.affine.coefficient(along.var) != 0 &&
                        is_inside_everywhere(kernel, value);
         loads.push_back(value);
-        cycles += copied * double(points(axes_of(kernel, load->at.affine)));
+        cycles += copied * double(points(axes_of(kernel, value)));
     });
     if (!is_possible || loads.empty() || cycles >= limit) return std::nullopt;
     // As the plan would be, before anything is added to it.
@@ -47,7 +31,7 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
         for (const Value& load : loads) {
             AffineForm place;
             std::int64_t step = 1;
-            const std::vector<Axis> axes = axes_of(kernel, std::get<Load>(load->term).at.affine);
+            const std::vector<Axis> axes = axes_of(kernel, load);
             for (std::size_t i = axes.size(); i-- > 0; step *= axes[i].extent)
                 place = place + form(axes[i].var, step);
             to.replace(load, copy_of(load, axes, place));
