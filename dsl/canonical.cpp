@@ -278,7 +278,7 @@ Expr Canonicaliser::lift(Expr root, const Scope& scope) {
 /// The same where reductions gather: they are not evaluated where `?:` and the like exclude them.
 Expr Canonicaliser::lift_guarded(Expr root, const std::vector<Expr>& reductions,
                                  const Scope& scope) {
-    const PathGuards guards(context_, root, {});
+    const PathGuards guards(context_, root, scope.indices, Nesting::outermost);
     ExprMap<Expr> replacement;
     for (Expr e : reductions) {
         Scope inner = scope;

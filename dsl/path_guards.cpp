@@ -1,9 +1,24 @@
 // dsl/path_guards.cpp – what must hold for the reductions of a term to be evaluated
 #include "dsl/path_guards.h"
 
-namespace ricci {
+#include <algorithm>
 
-PathGuards::PathGuards(Context& context, Expr root, const std::vector<IndexId>& indices)
+#include "dsl/affine_form.h"
+
+namespace ricci {
+namespace {
+
+/// Whether all that the second says is said by the first, part by part.
+bool implies(Expr guard, Expr other) {
+    const std::vector<Expr> parts = conjuncts(guard);
+    return std::ranges::all_of(
+        conjuncts(other), [&](Expr part) { return std::ranges::find(parts, part) != parts.end(); });
+}
+
+}  // namespace
+
+PathGuards::PathGuards(Context& context, Expr root, const std::vector<IndexId>& indices,
+                       Nesting nesting)
     : context_(context) {
     std::vector<Place> stack{{root, Expr(), indices}};
     while (!stack.empty()) {
@@ -16,6 +31,7 @@ PathGuards::PathGuards(Context& context, Expr root, const std::vector<IndexId>& 
             continue;
         }
         note(place);
+        if (nesting == Nesting::outermost) continue;
         std::vector<IndexId> inside = place.around;
         inside.insert(inside.end(), reduce->indices.begin(), reduce->indices.end());
         stack.push_back(
@@ -31,8 +47,9 @@ void PathGuards::note(const Place& place) {
         return;
     }
     Expr& guard = found->second.guard;
-    if (!guard) return;
-    guard = place.guard ? context_.apply(Op::logical_or, {guard, place.guard}) : Expr();
+    if (!guard || implies(place.guard, guard)) return;
+    guard = implies(guard, place.guard) ? place.guard
+                                        : context_.apply(Op::logical_or, {guard, place.guard});
 }
 
 void PathGuards::push_operands(std::vector<Place>& stack, const Place& place) {

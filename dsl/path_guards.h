@@ -1,6 +1,7 @@
 // dsl/path_guards.h – what must hold for the reductions of a term to be evaluated
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <utility>
 #include <vector>
@@ -9,12 +10,16 @@
 
 namespace ricci {
 
-/// For each reduction of a term, nested ones included: what `?:`, `&&`, `||` and the conditions of
-/// reducers around it exclude, and the indices bound around it.
+/// Which reductions of a term: all, or those that stand in no other. A term that stands both in one
+/// and beside it has guards that speak of other indices in there.
+enum class Nesting : std::uint8_t { any, outermost };
+
+/// For each reduction of a term: what `?:`, `&&`, `||` and the conditions of reducers around it
+/// exclude, and the indices bound around it.
 class PathGuards {
   public:
     /// `indices` are bound around the term.
-    PathGuards(Context& context, Expr root, const std::vector<IndexId>& indices);
+    PathGuards(Context& context, Expr root, const std::vector<IndexId>& indices, Nesting nesting);
 
     /// What must hold for the reduction to be evaluated; empty where it always is.
     [[nodiscard]] Expr of(Expr reduction) const { return found_.at(reduction).guard; }

@@ -21,7 +21,7 @@ class RequiredPoints {
         : program_(program), context_(*program.context), equation_(equation) {}
 
     std::vector<PointVerdict> run() {
-        const PathGuards guards(context_, equation_.value, equation_.indices);
+        const PathGuards guards(context_, equation_.value, equation_.indices, Nesting::any);
         std::vector<PointVerdict> verdicts;
         for (Expr e : guards.reductions()) {
             const auto& reduce = std::get<Reduce>(e->term);

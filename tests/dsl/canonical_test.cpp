@@ -136,6 +136,14 @@ TEST_CASE("what guards a gather stands in front of it in its order") {
               sum + "(A[t-j,K[k]] > 0 ? t1[t,j+size(A,0)-3,k] : 0) where t in 0:3\n");
 }
 
+TEST_CASE("what guards a gather does not speak of the indices of another reduction that it is in") {
+    CHECK(
+        canonical("Y[i] := X[i,0] > 0 ? logsumexp[k | k >= 2](X[H[i],k]) : 0") ==
+        "t1[i] := max[k | X[i,0] > 0 && k >= 2](X[H[i],k])\n"
+        "t2[i] := sum[k | X[i,0] > 0 && k >= 2](exp(X[H[i],k] - (isfinite(t1[i]) ? t1[i] : 0.0)))\n"
+        "Y[i] := X[i,0] > 0 ? (isfinite(t1[i]) ? t1[i] : 0.0) + log(t2[i]) : 0\n");
+}
+
 TEST_CASE("a condition around a reduction that cannot leave its array is no part of it") {
     CHECK(canonical("y[i] := sum[k | k <= i](max[j](A[k,j])*B[i])") ==
           "t1[k] := max[j](A[k,j])\n"
