@@ -83,6 +83,12 @@ class Function {
     [[nodiscard]] Function jvp(const std::vector<std::string>& arguments,
                                const std::vector<std::string>& outputs = {},
                                Ties ties = Ties::first) const;
+    /// The same with sums of products multiplied out where that leaves fewer operations, and so its
+    /// gradients: `sum[k]((W[k,i]-X[k,j])^2)` as `sum[k](W[k,i]^2) + sum[k](X[k,j]^2) -
+    /// 2*sum[k](W[k,i]*X[k,j])`. Digits are lost where the parts nearly cancel, and infinite parts
+    /// may give NaN (see dsl/expand.h). Of a gradient: that gradient alone, as
+    /// `f.grad("W").expanded()`.
+    [[nodiscard]] Function expanded() const;
     /// How `backward` shares among equal largest and smallest values in this function's programs;
     /// `Ties::first` unless said. Not for calls that are on a tape already.
     void set_ties(Ties ties);

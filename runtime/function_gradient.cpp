@@ -5,6 +5,7 @@
 #include "base/dump.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "dsl/expand.h"
 #include "grad/gradient.h"
 #include "grad/jvp.h"
 #include "runtime/function_state.h"
@@ -22,6 +23,7 @@ std::string derivative_name(const std::string& function, const std::vector<std::
 
 Program differentiated(const Program& program, const DerivativeStep& step,
                        const std::vector<std::string>& complex) {
+    if (step.mode == DerivativeStep::Mode::expansion) return expand(program);
     if (step.mode == DerivativeStep::Mode::forward)
         return grad::jvp(
             program, step.arguments,
@@ -50,6 +52,7 @@ struct Types {
 std::vector<std::string> complex_arguments(const Program& program, const DerivativeStep& step,
                                            const Types& types) {
     std::vector<std::string> complex;
+    if (step.mode == DerivativeStep::Mode::expansion) return complex;
     for (const std::string& name : types.complex)
         if (program.argument(name)) complex.push_back(name);
     // A gradient that does not need the argument itself may not be told its type.
@@ -140,6 +143,15 @@ Function Function::jvp(const std::vector<std::string>& arguments,
                                         "d" + derivative_name(state.name, positions));
     state.tangents.emplace(key, tangent);
     return tangent;
+}
+
+Function Function::expanded() const {
+    State& state = require_state();
+    return state.derivative({.mode = DerivativeStep::Mode::expansion,
+                             .arguments = {},
+                             .outputs = {},
+                             .ties = state.ties},
+                            state.name);
 }
 
 std::optional<Function> Function::State::complex_form(const Arguments& arguments) {

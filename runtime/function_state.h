@@ -53,9 +53,9 @@ struct TapePair {
     Function shared;  ///< all of them in one, where that computes less; empty: each by itself
 };
 
-/// One derivative of a program.
+/// One derivative of a program, or its expansion (dsl/expand.h).
 struct DerivativeStep {
-    enum class Mode : std::uint8_t { reverse, forward };
+    enum class Mode : std::uint8_t { reverse, forward, expansion };
     Mode mode = Mode::reverse;
     std::vector<std::string> arguments;
     std::vector<std::string> outputs;  ///< those with cotangents, or whose tangents are wanted

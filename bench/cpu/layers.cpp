@@ -154,19 +154,22 @@ void add_linear(Suite& suite) {
 /// Programs whose points are a subtraction and a multiplication with addition, or the like.
 void add_slots(Suite& suite) {
     struct Case {
-        const char* row;
         const char* name;
         const char* program;
         const char* wrt;
         double goal;
-        double share;  // of the distance's slots that a point takes
+        bool is_expanded;
     };
+    const char* distance = "D[i,j] := (w[k,i] - x[k,j])^2";
     for (const Case& c :
-         {Case{"dist", "forward", "D[i,j] := (w[k,i] - x[k,j])^2", "", 0.92, 1},
-          Case{"dist", "dw", "D[i,j] := (w[k,i] - x[k,j])^2", "w", 0.92, 1},
-          Case{"dist", "dx", "D[i,j] := (w[k,i] - x[k,j])^2", "x", 0.92, 1},
-          Case{"dist", "tropical", "D[i,j] := max[k](w[k,i] + x[k,j])", "", 0.9, 1}})
-        suite.add(c.row, c.name, [=](std::int64_t shrink) {
+         {Case{"forward", distance, "", 0.92, false}, Case{"dw", distance, "w", 0.92, false},
+          Case{"dx", distance, "x", 0.92, false},
+          Case{"tropical", "D[i,j] := max[k](w[k,i] + x[k,j])", "", 0.9, false},
+          // A product by a library and row sums written by hand are at 0.84 of the limit.
+          Case{"forward expanded", distance, "", 0.84, true},
+          Case{"dw expanded", distance, "w", 0.84, true},
+          Case{"dx expanded", distance, "x", 0.84, true}})
+        suite.add("dist", c.name, [=](std::int64_t shrink) {
             const std::int64_t i = 1024 / shrink;
             const std::int64_t k = 784 / shrink;
             Workload w{.program = c.program, .arguments = {randn("w", {k, i}), randn("x", {k, i})}};
@@ -175,7 +178,9 @@ void add_slots(Suite& suite) {
                 w.arguments.push_back(randn("dD", {i, i}));
             }
             w.goal = {Goal::Kind::fraction, c.goal};
-            w.limit = {Limit::Kind::distance, 3.0 * double(i * i * k) * c.share};
+            w.is_expanded = c.is_expanded;
+            w.limit = {Limit::Kind::distance, 3.0 * double(i * i * k)};
+            if (c.is_expanded) w.limit = {Limit::Kind::fma, 2.0 * double(i * i * k)};
             return w;
         });
     suite.add("dist", "gaussian kernel sum 8192 x 8192 x 3", [](std::int64_t shrink) {

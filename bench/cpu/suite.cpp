@@ -64,17 +64,16 @@ double difference(const Array& a, const Array& b) {
 class Ours {
   public:
     Ours(const Workload& workload, Device device) : arguments_(workload.arguments) {
-        const Function forward = compile(workload.program, "bench", device);
-        if (workload.wrt.empty()) {
-            function_ = forward;
-            return;
-        }
+        function_ = compile(workload.program, "bench", device);
         if (workload.wrt.size() == 1) {
-            function_ = forward.grad(workload.wrt[0]);
-            return;
+            function_ = function_.grad(workload.wrt[0]);
+        } else if (!workload.wrt.empty()) {
+            function_ = function_.grads(workload.wrt);
+            for (const std::string& name : workload.wrt) outputs_.push_back("d" + name);
         }
-        function_ = forward.grads(workload.wrt);
-        for (const std::string& name : workload.wrt) outputs_.push_back("d" + name);
+        // The reference stays as it is written.
+        if (workload.is_expanded && device != device_from_name("reference"))
+            function_ = function_.expanded();
     }
     void run() {
         if (outputs_.empty())

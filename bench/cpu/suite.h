@@ -39,6 +39,7 @@ struct Workload {
     std::string program;
     ricci::Arguments arguments;
     std::vector<std::string> wrt = {};  ///< its gradients with respect to these; none: the forward
+    bool is_expanded = false;           ///< multiplied out (Function::expanded)
     Goal goal = {};
     Limit limit = {};
     std::vector<Peer> peers = {};

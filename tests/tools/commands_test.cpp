@@ -178,6 +178,19 @@ TEST_CASE("equal values share as --ties says") {
     }
 }
 
+TEST_CASE("--expand multiplies the program out, and so its gradients") {
+    const std::string distance = "D[i,j] := (W[k,i]-X[k,j])^2";
+    CHECK(run({"grad", distance, "--wrt", "W", "--expand"}).out ==
+          "dW[k,i] := -(dD[i,j]*2)*X[k,j] + 2*sum[j](dD[i,j])*W[k,i]\n");
+    CHECK(run({"explain", distance, "--stage", "canonical", "--expand"}).out ==
+          "# canonical of D\n"
+          "t1[i] := sum[k](W[k,i]*W[k,i])\n"
+          "t2[j] := sum[k](X[k,j]*X[k,j])\n"
+          "t3[i,j] := sum[k](W[k,i]*X[k,j])\n"
+          "D[i,j] := t1[i] + t2[j] - 2*t3[i,j]\n");
+    CHECK(run({"check", distance, "--expand", "W=7x5:f64", "X=7x4:f64"}).status == 0);
+}
+
 TEST_CASE("what is asked for twice is refused") {
     const std::string end = "\nRun with --help for more information.\n";
     const auto refused = [&](std::vector<std::string> words) {

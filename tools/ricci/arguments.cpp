@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "dsl/expand.h"
 #include "dsl/program.h"
 
 namespace ricci::tool {
@@ -44,6 +45,9 @@ void add_program(CLI::App& app, CommonOptions& options) {
                    "arguments: a .npy file, a number, or 512x784[:dtype][:randn|rand|zeros|ones|"
                    "arange|randint(lo,hi)[:seed]]; 784:f32 has one dimension");
     app.add_option("--dtype", options.dtype, "type of arrays that name none (f32)");
+    app.add_flag("--expand", options.is_expanded,
+                 "multiply sums out where that is less work: (a-b)^2 as a^2 - 2*a*b + b^2, which "
+                 "loses digits where a is near b");
 }
 
 void add_execution(CLI::App& app, CommonOptions& options) {
@@ -98,10 +102,15 @@ Program read_program(const std::string& program) {
     return parse_program(make_source(read_file(path), path));
 }
 
+Program read_program(const CommonOptions& options) {
+    Program program = read_program(options.program);
+    return options.is_expanded ? expand(program) : program;
+}
+
 Function make_function(const CommonOptions& options) {
     const Device device =
         options.device.empty() ? default_device() : device_from_name(options.device);
-    return Function(read_program(options.program), {}, device);
+    return Function(read_program(options), {}, device);
 }
 
 void apply_execution(const CommonOptions& options) {

@@ -26,9 +26,10 @@ struct CommonOptions {
     int threads = 0;
     std::string ties = "first";
     bool is_tuned = false;
+    bool is_expanded = false;
 };
 
-/// Adds `PROGRAM [NAME=SPEC]... --dtype`, and `--device --threads` where something runs.
+/// Adds `PROGRAM [NAME=SPEC]... --dtype --expand`, and `--device --threads` where something runs.
 void add_program(CLI::App& app, CommonOptions& options);
 void add_execution(CLI::App& app, CommonOptions& options);
 /// Adds `--tune`, where kernels are made for the CPU.
@@ -52,6 +53,8 @@ using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
 /// The text of PROGRAM, or of the file that `@file.ricci` names, checked.
 /// Throws: `io`, and what parse_program throws.
 [[nodiscard]] Program read_program(const std::string& program);
+/// PROGRAM, expanded if `--expand` says so.
+[[nodiscard]] Program read_program(const CommonOptions& options);
 [[nodiscard]] Function make_function(const CommonOptions& options);
 /// What `--ties` says.
 [[nodiscard]] Ties parse_ties(const CommonOptions& options);

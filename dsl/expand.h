@@ -1,0 +1,20 @@
+// dsl/expand.h – sums of products of differences as sums of plain products, where that is asked for
+#pragma once
+
+#include "dsl/program.h"
+
+namespace ricci {
+
+/// The program with sums multiplied out where their products mix what depends on different indices:
+///
+///     D[i,j] := sum[k]((W[k,i]-X[k,j])^2)
+///     D[i,j] := sum[k](W[k,i]*W[k,i]) + sum[k](X[k,j]*X[k,j]) - 2*sum[k](W[k,i]*X[k,j])
+///
+/// so that at most one sum over all of the indices is left, which is a contraction, and factors
+/// that a sum does not change stand in front of it. Other sums stay as they are. Fewer operations,
+/// but not the same rounding: where the parts nearly cancel their digits are lost, and what is
+/// infinite in one of them may become NaN. So this is done on request only. The result is
+/// canonical.
+[[nodiscard]] Program expand(const Program& program);
+
+}  // namespace ricci
