@@ -1,4 +1,5 @@
-// bench/cpu/peers.cpp – other libraries on the same row-major arrays: oneDNN, OpenBLAS, Eigen
+// bench/cpu/peers.cpp – other libraries on the same row-major arrays: oneDNN, OpenBLAS,
+// LIBXSMM, Eigen
 #include "bench/cpu/peers.h"
 
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <dlfcn.h>
 
 #include "bench/cpu/eigen.h"
+#include "bench/cpu/xsmm.h"
 
 extern "C" void omp_set_num_threads(int count);  // of the OpenMP that oneDNN was linked with
 
@@ -163,6 +165,10 @@ std::vector<Peer> product_peers(const Matrix& a, const Matrix& b, Shape c) {
     if (a.array.dtype() == DType::f32) {
         peers.push_back(dnnl_product(a, b, c));
         peers.push_back(blas_peer<float>(a, b, c, blas().sgemm));
+        // Its kernels do no blocking for caches.
+        constexpr std::int64_t small = 64;
+        if (std::ranges::any_of(c, [](std::int64_t extent) { return extent <= small; }))
+            if (auto peer = xsmm_peer(a, b, c, the_threads)) peers.push_back(*std::move(peer));
     } else if (a.array.dtype() == DType::bf16) {
         return {dnnl_product(a, b, c)};
     } else {

@@ -1,4 +1,5 @@
-// bench/cpu/peers.h – other libraries on the same row-major arrays: oneDNN, OpenBLAS, Eigen
+// bench/cpu/peers.h – other libraries on the same row-major arrays: oneDNN, OpenBLAS,
+// LIBXSMM, Eigen
 #pragma once
 
 #include <dnnl.hpp>

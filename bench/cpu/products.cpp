@@ -1,4 +1,4 @@
-// bench/cpu/products.cpp – matrix products of every shape, against oneDNN, OpenBLAS and Eigen
+// bench/cpu/products.cpp – matrix products of every shape, against other libraries
 #include "base/text.h"
 
 #include "bench/cpu/peers.h"

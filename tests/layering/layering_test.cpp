@@ -69,6 +69,7 @@ const std::vector<ThirdParty>& third_parties() {
         {"oneapi/tbb",   {"runtime/parallel.cpp"}},
         {"oneapi/dnnl",  {"bench/"}},
         {"dnnl",         {"bench/"}},
+        {"libxsmm",      {"bench/"}},
         {"zlib.h",       {"runtime/", "examples/"}},
         {"Eigen/",       {"bench/"}},
         {"nlohmann/",    {"bench/"}},
