@@ -94,6 +94,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }
+    if (lower_far_rows(kernel, lanes, builder, splitting)) return;
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, units(kernel, lanes), lanes.cycles, builder))
         return;

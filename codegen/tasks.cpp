@@ -11,8 +11,23 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr double single_task_cycles = 60'000;
+constexpr double single_task_cycles = 30'000;
 constexpr double most_tasks = 4096;
+
+/// Granules for a task: at most so many, of which two or four threads get equal shares if they can.
+std::int64_t balanced(std::int64_t most, std::int64_t granules, std::int64_t outer) {
+    constexpr std::int64_t largest = 64;  // the last of many tasks is waited for shortly
+    const auto longest = [&](std::int64_t chunk) {
+        const std::int64_t tasks = outer * ceil_div(granules, chunk);
+        return chunk * (2 * ceil_div(tasks, 2) + 4 * ceil_div(tasks, 4));
+    };
+    const std::int64_t tasks = outer * ceil_div(granules, most);
+    if (most > largest || tasks == 1 || tasks > largest) return most;
+    std::int64_t best = most;
+    for (std::int64_t chunk = most - 1; 2 * chunk >= most; --chunk)
+        if (longest(chunk) < longest(best)) best = chunk;
+    return best;
+}
 
 }  // namespace
 
@@ -41,7 +56,7 @@ TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t gr
             const std::int64_t granule = i + 1 == axes.size() ? granularity : 1;
             const std::int64_t granules = ceil_div(axes[i].extent, granule);
             const std::int64_t most = std::min(granules, ceil_div(wanted, outer));
-            split.chunk = ceil_div(granules, most) * granule;
+            split.chunk = balanced(ceil_div(granules, most), granules, outer) * granule;
             blocks = ceil_div(axes[i].extent, split.chunk);
         }
         if (i == cut && blocks > 1) {

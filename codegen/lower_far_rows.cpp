@@ -1,0 +1,238 @@
+// codegen/lower_far_rows.cpp – sums of long rows that stand far apart: several rows at a time
+//
+// Sums of columns, `s[j] := sum[i](A[i,j])`, read each row in pieces as wide as registers hold
+// sums, and every piece stands in a page of its own: hardware asks for nothing in time. Here
+// the sums of a wide piece stand in the first-level cache, and each is loaded and stored once for
+// several rows. Of 64 MB, 4096 x 4096: 1.65 ms in pieces of 1 KiB, 1.3 of 4 KiB and eight rows.
+#include <algorithm>
+
+#include "base/integer.h"
+#include "codegen/kernel_work.h"
+#include "codegen/lower.h"
+#include "codegen/nest_walk.h"
+#include "codegen/tasks.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Of sums in the first-level cache; rows of fewer bytes are near enough to one another.
+constexpr std::int64_t piece_bytes = 4 << 10;
+constexpr std::int64_t rows_at_once = 8;
+/// Vectors whose additions overlap.
+constexpr std::int64_t vectors_side_by_side = 2;
+/// Beyond, what is computed takes longer than what is read.
+constexpr double most_cycles = 6;
+
+std::int64_t columns_of_piece(const Kernel& kernel) {
+    return piece_bytes / std::int64_t(size_bytes(kernel.body->dtype));
+}
+
+class FarRows {
+  public:
+    FarRows(Kernel& kernel, const LanePlan& lanes, Schedule& schedule)
+        : kernel_(kernel),
+          schedule_(schedule),
+          columns_(*lanes.axis),
+          lanes_(lanes.lanes),
+          cycles_(lanes.cycles),
+          width_(columns_of_piece(kernel)),
+          sums_{*kernel.reducer, add_scratch(kernel.nest, "sums", kernel.body->dtype, width_), {}},
+          line_{
+              *kernel.reducer,
+              add_registers(kernel.nest, "line", kernel.body->dtype, lanes_ * vectors_side_by_side),
+              {}} {}
+
+    void run() {
+        TaskSplit split = split_free_axes(kernel_, columns_, width_, cycles_);
+        describe(split);
+        const AxisRange range = split.loops.back();
+        split.loops.pop_back();
+        start_ = kernel_.nest.add(Var{name(columns_) + "0"});
+        Body body;
+        body.push_back(make_loop(start_, Bind::serial, range.lower, range.upper, piece(), width_));
+        kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
+    }
+
+  private:
+    void describe(const TaskSplit& split) {
+        schedule_.directives.push_back(
+            {"parallel", "", {split.tasks}, "tasks of some 0.05 ms, by extents alone"});
+        schedule_.directives.push_back(
+            {"vector", name(columns_), {lanes_}, "cheapest loads and stores"});
+        schedule_.directives.push_back(
+            {"block", name(columns_), {width_}, "results in the first-level cache"});
+        schedule_.directives.push_back(
+            {"unroll", name(kernel_.reduced.back()), {rows_at_once}, "rows far apart"});
+    }
+
+    /// The results from `start_` on.
+    Body piece() {
+        Body body = over_piece([&](const Lanes& lanes, const AffineForm& first) {
+            return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                return reset(kernel_, sums_, first + offset);
+            });
+        });
+        append(body, reduce());
+        append(body, over_piece([&](const Lanes& lanes, const AffineForm& first) {
+                   return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                       Substitution here = at(first + offset);
+                       here.replace_let(0, result(kernel_, sums_, first + offset));
+                       return write_all(kernel_, here);
+                   });
+               }));
+        return body;
+    }
+
+    /// Code for all vectors of the piece, the last one masked; `make` gets where they start in it.
+    Body over_piece(const std::function<Body(const Lanes& lanes, const AffineForm& first)>& make) {
+        const std::int64_t step = lanes_ * vectors_side_by_side;
+        const std::int64_t full = columns_.extent / step * step;
+        const auto up_to = [&](std::int64_t column) {
+            LoopBound end = bound(width_);
+            if (columns_.extent % width_ != 0) end.push_back({form(column) - form(start_)});
+            return end;
+        };
+        Body body;
+        const auto loop = [&](LoopBound lower, LoopBound upper, Lanes lanes) {
+            const VarId first = kernel_.nest.add(Var{name(columns_) + "1"});
+            const std::int64_t columns = lanes.lanes * lanes.unroll;
+            if (!lanes.limit.empty())
+                lanes.limit = bound(form(columns_.extent) - form(start_) - form(first));
+            body.push_back(make_loop(first, Bind::serial, std::move(lower), std::move(upper),
+                                     make(lanes, form(first)), columns));
+        };
+        loop(bound(0), up_to(full), {lanes_, vectors_side_by_side, {}});
+        if (full < columns_.extent)
+            loop({{form(0)}, {form(full) - form(start_)}}, up_to(columns_.extent),
+                 {lanes_, 1, bound(0)});
+        return body;
+    }
+
+    /// As many rows at once as are left, or one.
+    Body reduce() {
+        const ReducedLoops reduced = reduced_loops(kernel_, kernel_.reduced);
+        std::vector<AxisRange> outer;
+        for (const ReducedLoop& loop : reduced.loops)
+            outer.push_back({loop.axis, loop.lower, loop.upper});
+        const AxisRange rows = outer.back();
+        outer.pop_back();
+        const VarId first = kernel_.nest.add(Var{name(rows.axis) + "0"});
+        std::vector<AffineForm> beyond;
+        for (const BoundTerm& term : rows.upper)
+            beyond.push_back(term.form - form(first) - form(rows_at_once));
+        const Value are_whole = all_hold(beyond, {});
+        Body body = guarded(are_whole, add_rows(form(first), rows_at_once));
+        Body rest;
+        rest.push_back(make_loop(rows.axis.var, Bind::serial, bound(form(first)), rows.upper,
+                                 add_rows(form(rows.axis.var), 1)));
+        append(body, guarded(make_operation(Op::logical_not, {are_whole}, DType::boolean),
+                             std::move(rest)));
+        Body loop;
+        loop.push_back(
+            make_loop(first, Bind::serial, rows.lower, rows.upper, std::move(body), rows_at_once));
+        return wrap(outer, std::move(loop));
+    }
+
+    /// So many rows from `first_row` on. What is the same in all columns is loaded before.
+    Body add_rows(const AffineForm& first_row, std::int64_t count) {
+        Body body;
+        std::vector<Substitution> rows;
+        for (std::int64_t row = 0; row < count; ++row) {
+            Substitution here;
+            here.replace(kernel_.reduced.back().var, first_row + form(row));
+            for_each_node({kernel_.body}, [&](const Value& value) {
+                if (!std::holds_alternative<Load>(value->term) || depends_on(value, columns_.var))
+                    return;
+                body.push_back(make_let(kernel_.next_let, here(value)));
+                here.replace(value, make_let_value(kernel_.next_let++, value->dtype));
+            });
+            rows.push_back(std::move(here));
+        }
+        append(body, over_piece([&](const Lanes& lanes, const AffineForm& first) {
+                   Body turn = move(lanes, [&](const AffineForm& offset) {
+                       return make_store(line_.value, {offset},
+                                         make_load(kernel_.nest, sums_.value, {first + offset}));
+                   });
+                   for (Substitution row : rows)
+                       append(turn, over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+                                  Substitution here = row;
+                                  here.replace(columns_.var, form(start_) + first + offset);
+                                  return update(kernel_, line_, offset, here);
+                              }));
+                   append(turn, move(lanes, [&](const AffineForm& offset) {
+                              return make_store(sums_.value, {first + offset},
+                                                make_load(kernel_.nest, line_.value, {offset}));
+                          }));
+                   return turn;
+               }));
+        return body;
+    }
+    Body move(const Lanes& lanes, const std::function<Stmt(const AffineForm& offset)>& store) {
+        return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
+            Body body;
+            body.push_back(store(offset));
+            return body;
+        });
+    }
+
+    /// The columns' axis at a place of the piece.
+    [[nodiscard]] Substitution at(const AffineForm& place) const {
+        Substitution here;
+        here.replace(columns_.var, form(start_) + place);
+        return here;
+    }
+    [[nodiscard]] std::string name(const Axis& axis) const {
+        return kernel_.nest.at(axis.var).name;
+    }
+
+    Kernel& kernel_;
+    Schedule& schedule_;
+    Axis columns_;
+    std::int64_t lanes_;
+    double cycles_;
+    std::int64_t width_;
+    Accumulator sums_;
+    Accumulator line_;
+    VarId start_{};
+};
+
+/// Whether rows of an operand beyond the caches are long, and stand apart along the last reduced
+/// axis.
+bool reads_far_rows(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
+    const std::vector<Touch> all = touches(kernel);
+    return std::ranges::any_of(all, [&](const Touch& touch) {
+        const Buffer& buffer = kernel.nest.at(touch.buffer);
+        const auto bytes = std::int64_t(size_bytes(buffer.dtype));
+        return touch.is_reduced && touch.address.coefficient(lanes.axis->var) == 1 &&
+               std::abs(touch.address.coefficient(kernel.reduced.back().var)) * bytes >=
+                   piece_bytes &&
+               buffer.elements * bytes > 4 * target.l2_bytes;
+    });
+}
+
+}  // namespace
+
+bool lower_far_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder,
+                    Splitting splitting) {
+    if (!lanes.axis || lanes.is_reduced_axis || lanes.is_masked || lanes.lanes < 2 ||
+        kernel.is_arg_reduction() || !kernel.colliding.empty() || kernel.reduced.empty() ||
+        lanes.axis->extent < columns_of_piece(kernel) ||
+        kernel.reduced.back().extent < 2 * rows_at_once || body_cost(kernel) > most_cycles ||
+        !reads_far_rows(kernel, lanes, builder.target()))
+        return false;
+    const ReducedLoops loops = reduced_loops(kernel, kernel.reduced);
+    if (loops.test || moves_with(loops, lanes.axis->var)) return false;
+    const std::int64_t pieces = ceil_div(points(kernel.free), columns_of_piece(kernel));
+    if (splitting == Splitting::allowed &&
+        lower_in_two_levels(kernel, pieces, lanes.cycles, builder))
+        return true;
+    Schedule schedule{Strategy::strided_reduction, kernel.nest.name, work_of(kernel)};
+    Kernel lowered = kernel;
+    FarRows(lowered, lanes, schedule).run();
+    builder.add_step(std::move(lowered), std::move(schedule));
+    return true;
+}
+
+}  // namespace ricci::codegen
