@@ -1,5 +1,4 @@
-// bench/cpu/peers.cpp – other libraries on the same row-major arrays: oneDNN, OpenBLAS,
-// LIBXSMM, Eigen
+// bench/cpu/peers.cpp – oneDNN, OpenBLAS, LIBXSMM and Eigen on the same row-major arrays
 #include "bench/cpu/peers.h"
 
 #include <cstdio>

@@ -1,5 +1,4 @@
-// bench/cpu/peers.h – other libraries on the same row-major arrays: oneDNN, OpenBLAS,
-// LIBXSMM, Eigen
+// bench/cpu/peers.h – oneDNN, OpenBLAS, LIBXSMM and Eigen on the same row-major arrays
 #pragma once
 
 #include <dnnl.hpp>
