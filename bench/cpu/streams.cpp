@@ -2,6 +2,7 @@
 // gathers; goals are fractions of what memory can do in the same rounds
 #include "base/text.h"
 
+#include "bench/cpu/gather_loops.h"
 #include "bench/cpu/torch_peer.h"
 
 namespace bench {
@@ -16,15 +17,10 @@ struct Stream {
     std::vector<std::pair<const char*, Shape>> arguments;
     std::vector<std::string> wrt;
     Limit limit;
-    double goal;                     ///< of the limit
-    const char* torch = nullptr;     ///< PyTorch's expression
-    double torch_goal = 0;           ///< a ratio that is the goal instead
-    std::int64_t rows_of_index = 0;  ///< of the array that `J` points to
+    double goal;                  ///< of the limit
+    const char* torch = nullptr;  ///< PyTorch's expression
+    double torch_goal = 0;        ///< a ratio that is the goal instead
 };
-
-Array keys(std::int64_t count, std::int64_t below) {
-    return Array::randint(DType::i32, {count}, 0, below, 11);
-}
 
 void add_stream(Suite& suite, const Stream& s) {
     suite.add(s.row, s.name, [&](std::int64_t shrink) {
@@ -33,10 +29,7 @@ void add_stream(Suite& suite, const Stream& s) {
             Shape small = shape;
             if (shrink > 1)
                 for (std::int64_t& extent : small) extent = std::min<std::int64_t>(extent, 9);
-            if (std::string(name) == "J")
-                w.arguments.emplace_back(name, keys(small[0], shrink > 1 ? 9 : s.rows_of_index));
-            else
-                w.arguments.push_back(randn(name, small));
+            w.arguments.push_back(randn(name, small));
         }
         w.wrt = s.wrt;
         w.goal = {Goal::Kind::fraction, s.goal};
@@ -51,6 +44,77 @@ void add_stream(Suite& suite, const Stream& s) {
 Limit read(double elements) { return {Limit::Kind::read, 4 * elements}; }
 /// Of so many elements read and written in all.
 Limit copy(double elements) { return {Limit::Kind::copy, 4 * elements}; }
+
+const float* floats(const Array& array) { return static_cast<const float*>(array.data()); }
+
+/// Rows and elements at places that are data, against loops written by hand.
+void add_gathers(Suite& suite) {
+    const auto keys = [](std::int64_t count, std::int64_t below) {
+        return std::pair<std::string, Array>("J",
+                                             Array::randint(DType::i32, {count}, 0, below, 11));
+    };
+    const auto add = [&](const char* name, const std::function<Workload(std::int64_t)>& make) {
+        suite.add("gather", name, [make](std::int64_t shrink) {
+            Workload w = make(shrink);
+            w.tolerance = 1e-3;
+            return w;
+        });
+    };
+    const auto loops = [](Shape shape, const std::function<void(float*)>& run) {
+        Peer peer{.name = "by hand", .run = {}, .result = Array(DType::f32, std::move(shape))};
+        auto* to = const_cast<float*>(floats(peer.result));
+        peer.run = [run, to] { run(to); };
+        return peer;
+    };
+    for (const bool is_gradient : {false, true})
+        add(is_gradient ? "its gradient" : "rows 65536 x 256", [=](std::int64_t shrink) {
+            const std::int64_t rows = shrink > 1 ? 9 : 65536;
+            const std::int64_t table = shrink > 1 ? 7 : 50000;
+            const std::int64_t columns = 256;
+            Workload w{.program = "y[i,k] := A[J[i],k]",
+                       .arguments = {randn("A", {table, columns}), keys(rows, table)}};
+            if (is_gradient) {
+                w.wrt = {"A"};
+                w.arguments.push_back(randn("dy", {rows, columns}));
+            }
+            w.limit = copy((is_gradient ? 3.0 : 2.0) * double(rows * columns));
+            if (shrink > 1) return w;
+            const Array A = w.arguments[0].second;
+            const Array J = w.arguments[1].second;
+            const Array dy = w.arguments.back().second;
+            const auto* at = static_cast<const std::int32_t*>(J.data());
+            if (is_gradient)
+                w.peers = {loops({table, columns}, [=](float* dA) {
+                    gather_rows_gradient(rows, columns, table, at, floats(dy), dA);
+                })};
+            else
+                w.peers = {loops({rows, columns},
+                                 [=](float* y) { gather_rows(rows, columns, floats(A), at, y); })};
+            return w;
+        });
+    for (const bool is_count : {false, true})
+        add(is_count ? "histogram 1 M to 1000" : "segment sum 1 M to 1000",
+            [=](std::int64_t shrink) {
+                const std::int64_t count = shrink > 1 ? 50 : 1 << 20;
+                const std::int64_t bins = shrink > 1 ? 9 : 1000;
+                Workload w{.program = is_count ? "h[J[i]] += 1" : "h[J[i]] += x[i]",
+                           .arguments = {randn("h", {bins}), keys(count, bins)}};
+                if (!is_count) w.arguments.push_back(randn("x", {count}));
+                w.limit = read((is_count ? 1.0 : 2.0) * double(count));
+                if (shrink > 1) return w;
+                const Array h = w.arguments[0].second.copy();
+                const Array J = w.arguments[1].second;
+                const Array x = w.arguments.back().second;
+                const auto* at = static_cast<const std::int32_t*>(J.data());
+                w.peers = {loops({bins}, [=](float* to) {
+                    if (is_count)
+                        histogram(count, bins, at, floats(h), to);
+                    else
+                        segment_sum(count, bins, at, floats(x), floats(h), to);
+                })};
+                return w;
+            });
+}
 
 }  // namespace
 
@@ -154,38 +218,7 @@ void add_streams(Suite& suite) {
                        0.9,
                        "x.permute(4, 3, 2, 1, 0).contiguous()",
                        3});
-    const std::int64_t rows = 65536;
-    const double g = double(rows) * 256;
-    add_stream(suite, {"gather",
-                       "rows 65536 x 256",
-                       "y[i,k] := A[J[i],k]",
-                       {{"A", {50000, 256}}, {"J", {rows}}},
-                       {},
-                       copy(2 * g),
-                       0.9,
-                       "torch.index_select(A, 0, J)",
-                       0,
-                       50000});
-    add_stream(suite, {"gather",
-                       "its gradient",
-                       "y[i,k] := A[J[i],k]",
-                       {{"A", {50000, 256}}, {"J", {rows}}, {"dy", {rows, 256}}},
-                       {"A"},
-                       copy(3 * g),
-                       0.9,
-                       "torch.index_select(A, 0, J)",
-                       0,
-                       50000});
-    add_stream(suite, {"gather",
-                       "segment sum 1 M to 1000",
-                       "h[J[i]] += x[i]",
-                       {{"h", {1000}}, {"J", {1 << 20}}, {"x", {1 << 20}}},
-                       {},
-                       read(2.0 * (1 << 20)),
-                       0.5,
-                       "h.index_add(0, J, x)",
-                       0,
-                       1000});
+    add_gathers(suite);
 }
 
 }  // namespace bench

@@ -70,6 +70,7 @@ const std::vector<ThirdParty>& third_parties() {
         {"oneapi/dnnl",  {"bench/"}},
         {"dnnl",         {"bench/"}},
         {"libxsmm",      {"bench/"}},
+        {"omp.h",        {"bench/"}},
         {"zlib.h",       {"runtime/", "examples/"}},
         {"Eigen/",       {"bench/"}},
         {"nlohmann/",    {"bench/"}},
