@@ -9,6 +9,7 @@
 #include "dsl/gather_check.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "base/text.h"
@@ -100,6 +101,10 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
         for (IndexId id : free_indices(root)) used.insert(id);
     for (IndexId id : domain)
         if (used.contains(id)) check.indices.push_back(id);
+    if (const Expr verdict = narrow_verdict(subscript, site)) {
+        add(std::move(check), verdict);
+        return;
+    }
     const auto minus = [&](Expr a, Expr b) {
         return operate(Op::add, a, context.apply(Op::neg, {b}, DType::i64));
     };
@@ -109,6 +114,23 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
     if (!range)
         for (Expr part : huge_values(subscript)) verdict = operate(Op::min, verdict, part);
     add(std::move(check), verdict);
+}
+
+/// The same in the type of the data, which has twice the lanes: of a plain element s of i32,
+/// min(s, high-1 - s) is negative where s is outside of [0, high), whether or not it wraps. Nothing
+/// for other subscripts.
+Expr GatherChecks::narrow_verdict(Expr subscript, const GatherSite& site) const {
+    Context& context = *program_.context;
+    const auto* cast = std::get_if<Cast>(&subscript->term);
+    if (cast == nullptr || cast->a->dtype != DType::i32 ||
+        !std::holds_alternative<Access>(cast->a->term) || site.low != 0 ||
+        site.high - 1 > std::numeric_limits<std::int32_t>::max())
+        return {};
+    const auto apply = [&](Op op, std::vector<Expr> args) {
+        return context.apply(op, std::move(args), DType::i32);
+    };
+    const Expr last = context.literal(site.high - 1, DType::i32);
+    return apply(Op::min, {cast->a, apply(Op::add, {last, apply(Op::neg, {cast->a})})});
 }
 
 /// Terms that are negative where data is so large that the subscript could leave 64 bits.
@@ -230,10 +252,13 @@ void GatherChecks::add(BoundCheck check, Expr verdict) {
         equation.reduction = Reduction{.reducer = Reducer::min,
                                        .indices = check.indices,
                                        .condition = check.condition,
-                                       .accumulator = DType::i64};
-    } else if (check.condition) {
-        equation.value =
-            program_.context->apply(Op::select, {check.condition, verdict, integer(0)}, DType::i64);
+                                       .accumulator = verdict->dtype};
+    } else {
+        verdict = typing_.convert(verdict, DType::i64);
+        equation.value = check.condition
+                             ? program_.context->apply(
+                                   Op::select, {check.condition, verdict, integer(0)}, DType::i64)
+                             : verdict;
     }
     bound_.equations.push_back(std::move(equation));
     bound_.checks.push_back(std::move(check));

@@ -32,6 +32,7 @@ class GatherChecks {
   private:
     Expr integer(std::int64_t value) const;
     Expr operate(Op op, Expr a, Expr b) const;
+    Expr narrow_verdict(Expr subscript, const GatherSite& site) const;
     std::vector<Expr> huge_values(Expr subscript) const;
     void add(BoundCheck check, Expr verdict);
     TensorId add_tensor(std::string name, Shape shape);

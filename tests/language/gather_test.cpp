@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "tests/language/run_program.h"
 
 namespace ricci::tests {
@@ -96,6 +97,19 @@ TEST_CASE("a place outside is an error that tells where it was read") {
     CHECK(run("y[i] := a[J[i]]", {{"a", ramp({0})}, {"J", keys({0})}})
               .starts_with("range: `a` is read at 0 in dimension 0, whose extent is 0"));
     CHECK(run("y[i] := a[J[i]]", {{"a", ramp({0})}, {"J", keys({})}}) == "[]");
+}
+
+TEST_CASE("places of i32 are found outside wherever they stand, the farthest too") {
+    constexpr std::int64_t count = 3000;
+    for (const std::int64_t place : {3L, -1L, 2147483647L, -2147483647L, -2147483648L})
+        for (const std::int64_t at : {0L, 1037L, count - 1}) {
+            const Array J = Array::zeros(DType::i32, {count});
+            J.span<std::int32_t>()[std::size_t(at)] = std::int32_t(place);
+            CHECK(run("y[i] := a[J[i]]", {{"a", ramp({3})}, {"J", J}})
+                      .starts_with(format("range: `a` is read at {} in dimension 0, whose extent "
+                                          "is 3: J[{}] is {}\n",
+                                          place, at, place)));
+        }
 }
 
 TEST_CASE("places beyond 64 bits are outside") {
