@@ -17,6 +17,7 @@ constexpr std::int64_t bytes_ahead = 8 << 10;
 constexpr std::int64_t most_rows_ahead = 16;
 /// The rest of a longer row is a stream that hardware sees.
 constexpr std::int64_t most_bytes_of_row = 4 << 10;
+constexpr std::int64_t most_side_by_side = 8;
 
 }  // namespace
 
@@ -34,6 +35,12 @@ std::vector<GatheredRow> gathered_rows(const Kernel& kernel, const Axis& lanes) 
     return rows;
 }
 
+std::int64_t side_by_side(std::int64_t extent, std::int64_t elements) {
+    for (std::int64_t pieces = most_side_by_side; pieces > 1; --pieces)
+        if (extent % (pieces * elements) == 0) return pieces;
+    return 1;
+}
+
 Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const Axis& across,
                    const AxisRange& along, const Target& target) {
     Body body;
@@ -47,7 +54,6 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
         const VarId line = kernel.nest.add(Var{"line"});
         Substitution later;
         later.replace(across.var, form(across.var) + form(ahead));
-        later.replace(along.axis.var, form(line));
         LoopBound upper = along.upper;
         if (along.axis.extent * bytes > most_bytes_of_row)
             upper = with(upper, along.lower[0].form + form(most_bytes_of_row / bytes));
@@ -55,10 +61,16 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
         std::vector<Value> place = share(prefetch, {later(row.computed)}, kernel.next_let);
         prefetch.push_back(make_let(kernel.next_let, place[0]));
         const Value start = make_let_value(kernel.next_let++, DType::i64);
+        const std::int64_t elements = line_bytes / bytes;
+        const std::int64_t lines = side_by_side(along.axis.extent, elements);
+        const VarId next = kernel.nest.add(Var{"next"});
+        later.replace(along.axis.var, form(line) + form(next, elements));
         Body touch;
         touch.push_back({Prefetch{row.buffer, {later(row.affine), start}, 1}});
+        Body touches;
+        touches.push_back(make_loop(next, Bind::unroll, lines, std::move(touch)));
         prefetch.push_back(make_loop(line, Bind::serial, along.lower, std::move(upper),
-                                     std::move(touch), line_bytes / bytes));
+                                     std::move(touches), lines * elements));
         const Value exists = make_operation(
             Op::lt, {make_index(form(across.var) + form(ahead)), make_integer(across.extent)},
             DType::boolean);
