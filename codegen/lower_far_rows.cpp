@@ -22,11 +22,28 @@ constexpr std::int64_t piece_bytes = 4 << 10;
 constexpr std::int64_t rows_at_once = 8;
 /// Vectors whose additions overlap.
 constexpr std::int64_t vectors_side_by_side = 2;
-/// Beyond, what is computed takes longer than what is read.
+/// Of rows that are left over each takes a turn of its own: 23 rows of 2 MB took 1.5 times as long
+/// as without, 127 the same.
+constexpr std::int64_t enough_rows = 96;
+/// For so many threads at least.
+constexpr std::int64_t least_tasks = 4;
+/// As `body_cost` estimates; beyond, what is computed takes longer than what is read.
 constexpr double most_cycles = 6;
 
+bool has_enough_rows(std::int64_t rows) {
+    return rows >= enough_rows || (rows >= 4 * rows_at_once && rows % rows_at_once == 0);
+}
+
+/// Columns whose results, of the type that is summed in, are a piece.
 std::int64_t columns_of_piece(const Kernel& kernel) {
     return piece_bytes / std::int64_t(size_bytes(kernel.body->dtype));
+}
+/// Those of pieces of equal size.
+std::int64_t width_of_piece(const Kernel& kernel, const LanePlan& lanes) {
+    const std::int64_t columns = lanes.axis->extent;
+    const std::int64_t pieces = ceil_div(columns, columns_of_piece(kernel));
+    const std::int64_t step = lanes.lanes * vectors_side_by_side;
+    return ceil_div(ceil_div(columns, pieces), step) * step;
 }
 
 class FarRows {
@@ -37,7 +54,7 @@ class FarRows {
           columns_(*lanes.axis),
           lanes_(lanes.lanes),
           cycles_(lanes.cycles),
-          width_(columns_of_piece(kernel)),
+          width_(width_of_piece(kernel, lanes)),
           sums_{*kernel.reducer, add_scratch(kernel.nest, "sums", kernel.body->dtype, width_), {}},
           line_{
               *kernel.reducer,
@@ -135,7 +152,8 @@ class FarRows {
         return wrap(outer, std::move(loop));
     }
 
-    /// So many rows from `first_row` on. What is the same in all columns is loaded before.
+    /// So many rows from `first_row` on. What is the same in all columns is loaded before, also
+    /// where it may not be needed: every place of a bound program is inside.
     Body add_rows(const AffineForm& first_row, std::int64_t count) {
         Body body;
         std::vector<Substitution> rows;
@@ -219,14 +237,16 @@ bool lower_far_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& bu
     if (!lanes.axis || lanes.is_reduced_axis || lanes.is_masked || lanes.lanes < 2 ||
         kernel.is_arg_reduction() || !kernel.colliding.empty() || kernel.reduced.empty() ||
         lanes.axis->extent < columns_of_piece(kernel) ||
-        kernel.reduced.back().extent < 2 * rows_at_once || body_cost(kernel) > most_cycles ||
+        !has_enough_rows(kernel.reduced.back().extent) || body_cost(kernel) > most_cycles ||
         !reads_far_rows(kernel, lanes, builder.target()))
         return false;
     const ReducedLoops loops = reduced_loops(kernel, kernel.reduced);
     if (loops.test || moves_with(loops, lanes.axis->var)) return false;
     const std::int64_t pieces = ceil_div(points(kernel.free), columns_of_piece(kernel));
+    const bool is_long = kernel.reduced.back().extent >= least_tasks * enough_rows;
     if (splitting == Splitting::allowed &&
-        lower_in_two_levels(kernel, pieces, lanes.cycles, builder))
+        lower_in_two_levels(kernel, pieces, lanes.cycles, builder,
+                            is_long ? ceil_div(least_tasks, pieces) : 1))
         return true;
     Schedule schedule{Strategy::strided_reduction, kernel.nest.name, work_of(kernel)};
     Kernel lowered = kernel;

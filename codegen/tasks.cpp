@@ -14,18 +14,21 @@ namespace {
 constexpr double single_task_cycles = 30'000;
 constexpr double most_tasks = 4096;
 
-/// Granules for a task: at most so many, of which two or four threads get equal shares if they can.
+/// Granules for a task: at most so many, and such that two and four threads wait for each other as
+/// little as they can.
 std::int64_t balanced(std::int64_t most, std::int64_t granules, std::int64_t outer) {
-    constexpr std::int64_t largest = 64;  // the last of many tasks is waited for shortly
-    const auto longest = [&](std::int64_t chunk) {
-        const std::int64_t tasks = outer * ceil_div(granules, chunk);
-        return chunk * (2 * ceil_div(tasks, 2) + 4 * ceil_div(tasks, 4));
-    };
+    // Of more tasks, or of longer ones, the last one matters little, or the granules are fine.
+    constexpr std::int64_t most_balanced = 64;
     const std::int64_t tasks = outer * ceil_div(granules, most);
-    if (most > largest || tasks == 1 || tasks > largest) return most;
+    if (most > most_balanced || tasks == 1 || tasks > most_balanced) return most;
+    /// What threads have time for until the last one ends, summed over both numbers of them.
+    const auto time_of_threads = [&](std::int64_t chunk) {
+        const std::int64_t count = outer * ceil_div(granules, chunk);
+        return chunk * (2 * ceil_div(count, 2) + 4 * ceil_div(count, 4));
+    };
     std::int64_t best = most;
     for (std::int64_t chunk = most - 1; 2 * chunk >= most; --chunk)
-        if (longest(chunk) < longest(best)) best = chunk;
+        if (time_of_threads(chunk) < time_of_threads(best)) best = chunk;
     return best;
 }
 

@@ -26,8 +26,8 @@ struct TaskSplit {
 };
 
 /// Cuts so that a task takes about `task_cycles`. Depends on extents and costs alone, so that
-/// results do not depend on the number of threads. Chunks of the last axis are multiples of
-/// `granularity`.
+/// results do not depend on the number of threads; few tasks are of equal size, as for two or four
+/// threads. Chunks of the last axis are multiples of `granularity`.
 [[nodiscard]] TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes,
                                     std::int64_t granularity, double cycles_per_point);
 

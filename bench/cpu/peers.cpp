@@ -166,7 +166,7 @@ std::vector<Peer> product_peers(const Matrix& a, const Matrix& b, Shape c) {
         peers.push_back(blas_peer<float>(a, b, c, blas().sgemm));
         // Its kernels do no blocking for caches.
         constexpr std::int64_t small = 64;
-        if (std::ranges::any_of(c, [](std::int64_t extent) { return extent <= small; }))
+        if (std::min(c[c.size() - 2], c.back()) <= small)
             if (auto peer = xsmm_peer(a, b, c, the_threads)) peers.push_back(*std::move(peer));
     } else if (a.array.dtype() == DType::bf16) {
         return {dnnl_product(a, b, c)};

@@ -33,12 +33,10 @@ std::optional<Peer> xsmm_peer(const Matrix& a, const Matrix& b, const Shape& c, 
     const std::int64_t columns = c.back();
     const std::int64_t points = a.array.shape()[a.array.shape().size() - (a.is_transposed ? 2 : 1)];
     // A thread takes some of the batch, or of the rows.
-    const std::int64_t parts = is_batch ? c[0] : threads;
-    const std::int64_t share = is_batch ? rows : (rows + parts - 1) / parts;
-    const std::int64_t rest = is_batch ? rows : rows - share * (parts - 1);
-    const auto most = kernel(share, columns, points, a, b);
-    const auto last = kernel(rest, columns, points, a, b);
-    if (most == nullptr || last == nullptr) return std::nullopt;
+    const std::int64_t parts = is_batch ? c[0] : rows % threads == 0 ? threads : 1;
+    const std::int64_t share = is_batch ? rows : rows / parts;
+    const auto product = kernel(share, columns, points, a, b);
+    if (product == nullptr) return std::nullopt;
     const std::int64_t step_a = is_batch ? rows * points : a.is_transposed ? share : share * points;
     const std::int64_t step_b = is_batch ? points * columns : 0;
     Peer peer{.name = "LIBXSMM", .run = {}, .result = Array(DType::f32, c)};
@@ -48,8 +46,7 @@ std::optional<Peer> xsmm_peer(const Matrix& a, const Matrix& b, const Shape& c, 
         auto* z = const_cast<float*>(static_cast<const float*>(to.data()));
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
         for (std::int64_t part = 0; part < parts; ++part)
-            (part + 1 < parts ? most : last)(y + part * step_b, x + part * step_a,
-                                             z + part * share * columns);
+            product(y + part * step_b, x + part * step_a, z + part * share * columns);
     };
     return peer;
 }
