@@ -2,21 +2,27 @@
 #include "dsl/expand.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "dsl/canonical.h"
 #include "dsl/derived_reducer.h"
+#include "dsl/subscript.h"
 #include "dsl/walk.h"
 
 namespace ricci {
 namespace {
 
+/// More are no contraction and a few small sums any more; also keeps counts from overflowing.
 constexpr std::size_t max_products = 16;
-constexpr int max_nesting = 16;  // of sums and products in one another
+/// Of sums and products in one another: walks over terms are not recursive without bound.
+constexpr int max_nesting = 16;
 
 /// `count * above / below`.
 struct Product {
@@ -34,10 +40,11 @@ bool is_part(const std::vector<IndexId>& part, const std::vector<IndexId>& of) {
     return std::ranges::all_of(part, [&](IndexId i) { return has_element(of, i); });
 }
 
-void append_indices(std::vector<IndexId>& to, Expr e) {
-    for (IndexId i : free_indices(e))
+void add_indices(std::vector<IndexId>& to, const std::vector<IndexId>& more) {
+    for (IndexId i : more)
         if (!has_element(to, i)) to.push_back(i);
 }
+void append_indices(std::vector<IndexId>& to, Expr e) { add_indices(to, free_indices(e)); }
 
 void sort(std::vector<Expr>& factors) {
     std::ranges::sort(factors, {}, [](Expr e) { return e->id; });
@@ -66,9 +73,11 @@ class Expander {
         : program_(std::move(program)), context_(*program_.context) {}
 
     Program run() && {
-        for (Equation& equation : program_.equations)
+        for (Equation& equation : program_.equations) {
+            if (!is_of_one_type(equation.value)) other_types_.insert(equation.target);
             equation.value =
                 rewrite(context_, equation.value, [&](Expr node) { return expanded(node); });
+        }
         return std::move(program_);
     }
 
@@ -81,6 +90,7 @@ class Expander {
         // What a condition ties to other indices may be what keeps a read inside.
         if (reduce.condition && !is_part(free_indices(reduce.condition), reduce.indices))
             return node;
+        if (!is_of_one_type(reduce.body)) return node;
         const std::optional<Products> products = multiplied_out(reduce.body);
         if (!products || products->size() < 2) return node;
         std::vector<IndexId> all = reduce.indices;
@@ -100,6 +110,27 @@ class Expander {
         }
         if (contraction) terms.push_back(contraction);
         return context_.apply(Op::add, terms);
+    }
+
+    /// Whether the value has the type of the arguments, which is one: no conversion, place or truth
+    /// is part of it.
+    bool is_of_one_type(Expr value) const {
+        bool has_elements = false;
+        for (Expr node : value_nodes(value)) {
+            if (std::holds_alternative<Cast>(node->term)) return false;
+            if (const auto* reduce = std::get_if<Reduce>(&node->term))
+                if (reduce->reducer == Reducer::argmax || reduce->reducer == Reducer::argmin)
+                    return false;
+            if (const auto* apply = std::get_if<Apply>(&node->term))
+                if (info(apply->op).type == TypeRule::boolean ||
+                    info(apply->op).type == TypeRule::component)
+                    return false;
+            if (const auto* access = std::get_if<Access>(&node->term)) {
+                if (other_types_.contains(access->tensor)) return false;
+                has_elements = true;
+            }
+        }
+        return has_elements;
     }
 
     /// Nothing where there would be too many products.
@@ -154,13 +185,14 @@ class Expander {
     }
 
     static Product times(Product a, const Product& b) {
-        a.count *= b.count;  // at most 24: of four factors
+        a.count *= b.count;
         a.above.insert(a.above.end(), b.above.begin(), b.above.end());
         a.below.insert(a.below.end(), b.below.begin(), b.below.end());
         return a;
     }
 
-    /// Equal products are counted, none is dropped: what it reads may be NaN.
+    /// Equal products of one sign are counted; those of two are kept apart, for a product that is
+    /// NaN or infinite does not vanish.
     static void add(Products& sum, Product product) {
         sort(product.above);
         sort(product.below);
@@ -174,13 +206,23 @@ class Expander {
             same->count += product.count;
     }
 
-    /// Whether a factor stays in the sum: it changes there, or it is arithmetic of integers for all
-    /// that is known, which a sum does in 64 bits.
     static bool is_inside(Expr factor, const Reduce& reduce) {
-        const auto* apply = std::get_if<Apply>(&factor->term);
-        return (apply != nullptr && info(apply->op).type != TypeRule::floating) ||
-               std::ranges::any_of(free_indices(factor),
+        return std::ranges::any_of(free_indices(factor),
                                    [&](IndexId i) { return has_element(reduce.indices, i); });
+    }
+    /// What no point of the sum asks for is neither read nor checked: such a factor keeps its sum.
+    bool is_gathered(const Product& product) const {
+        return std::ranges::any_of(
+            std::array{&product.above, &product.below}, [&](const std::vector<Expr>* factors) {
+                return std::ranges::any_of(*factors, [&](Expr factor) {
+                    return contains(factor, [&](Expr node) {
+                        const auto* access = std::get_if<Access>(&node->term);
+                        return access && std::ranges::any_of(access->at, [&](Expr at) {
+                                   return reads_data(program_, at);
+                               });
+                    });
+                });
+            });
     }
 
     /// How a product is summed: what stays in the sum, over which of its indices.
@@ -191,29 +233,28 @@ class Expander {
         std::vector<IndexId> summed = {};
         std::vector<IndexId> left = {};  ///< the product is the same at each of their points
     };
-    static Split split(const Product& product, const Reduce& reduce) {
+    Split split(const Product& product, const Reduce& reduce) const {
         Split result;
+        if (is_gathered(product)) {
+            result.inside = product;
+            result.inside.count = 1;
+            for (const auto* factors : {&product.above, &product.below})
+                for (Expr factor : *factors) append_indices(result.depends_on, factor);
+            result.summed = reduce.indices;
+            add_indices(result.depends_on, result.summed);
+            return result;
+        }
         for (Expr factor : product.above)
             (is_inside(factor, reduce) ? result.inside : result.outside).above.push_back(factor);
         for (Expr factor : product.below)
             (is_inside(factor, reduce) ? result.inside : result.outside).below.push_back(factor);
-        const auto depend = [&] {
-            for (const auto* factors : {&result.inside.above, &result.inside.below})
-                for (Expr factor : *factors) append_indices(result.depends_on, factor);
-        };
-        depend();
+        for (const auto* factors : {&result.inside.above, &result.inside.below})
+            for (Expr factor : *factors) append_indices(result.depends_on, factor);
         for (IndexId i : reduce.indices) {
             const bool is_used = reduce.condition || has_element(result.depends_on, i);
             (is_used ? result.summed : result.left).push_back(i);
         }
-        // Something is summed always: that makes integers of 64 bits.
-        if (result.summed.empty()) {
-            std::swap(result.summed, result.left);
-            result.inside = times(result.inside, std::exchange(result.outside, {}));
-            depend();
-        }
-        for (IndexId i : result.summed)
-            if (!has_element(result.depends_on, i)) result.depends_on.push_back(i);
+        add_indices(result.depends_on, result.summed);
         return result;
     }
 
@@ -232,7 +273,7 @@ class Expander {
         std::vector<Expr> factors;
         if (const std::int64_t count = std::abs(product.count); count != 1)
             factors.push_back(context_.integer(count));
-        factors.push_back(with_new_indices(program_, sum));
+        if (!parts.summed.empty()) factors.push_back(with_new_indices(program_, sum));
         factors.insert(factors.end(), parts.outside.above.begin(), parts.outside.above.end());
         if (!parts.left.empty())
             factors.push_back(box_size(program_, {Reducer::sum, parts.left, {}, {}}));
@@ -242,9 +283,36 @@ class Expander {
 
     Program program_;
     Context& context_;
+    std::set<TensorId> other_types_;  ///< tensors whose type may not be that of the arguments
 };
 
 }  // namespace
+
+void require_one_type(const Program& program, const Signature& given) {
+    std::optional<std::pair<std::string, DType>> first;
+    for (const Equation& equation : program.equations)
+        for (Expr node : value_nodes(equation.value)) {
+            const auto* access = std::get_if<Access>(&node->term);
+            if (access == nullptr) continue;
+            const std::string& argument = program.at(access->tensor).name;
+            const auto found = given.find(argument);
+            if (found == given.end() || found->second.is_weak) continue;
+            const DType type = found->second.dtype;
+            const bool is_one = type == DType::f32 || type == DType::f64 || is_complex(type);
+            if (is_one && !first) first = {argument, type};
+            if (is_one && first->second == type) continue;
+            std::string message = format(
+                "sums are multiplied out for arrays of one type, f32, "
+                "f64, c64 or c128: `{}` is {}",
+                argument, name(type));
+            if (is_one) message += format(", `{}` is {}", first->first, name(first->second));
+            throw Error({.kind = ErrorKind::type,
+                         .message = std::move(message),
+                         .source = program.source,
+                         .labels = program.place(access->tensor),
+                         .hint = "convert the arrays before, or take the program as it stands"});
+        }
+}
 
 Program expand(const Program& program) {
     Program result = canonicalise(Expander(canonicalise(program)).run());

@@ -1,6 +1,7 @@
 // dsl/expand.h – sums of products of differences as sums of plain products, where that is asked for
 #pragma once
 
+#include "dsl/bound.h"
 #include "dsl/program.h"
 
 namespace ricci {
@@ -15,6 +16,13 @@ namespace ricci {
 /// but not the same rounding: where the parts nearly cancel their digits are lost, and what is
 /// infinite in one of them may become NaN. So this is done on request only. The result is
 /// canonical.
+///
+/// It is for arrays of one type (`require_one_type`): otherwise each part would be computed in a
+/// type of its own.
 [[nodiscard]] Program expand(const Program& program);
+
+/// Throws: `type` unless all arrays whose elements make values of an expanded program have one of
+/// the types f32, f64, c64, c128. Those in subscripts may have any; numbers adopt that of arrays.
+void require_one_type(const Program& program, const Signature& given);
 
 }  // namespace ricci

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "dsl/canonical.h"
+#include "dsl/expand.h"
 #include "dsl/parser.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/elementwise.h"
@@ -190,6 +191,7 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
         entry.arguments.push_back(runtime::spec_of(*arguments[i], is_structural[i]));
         signature.emplace(argument_names[i], entry.arguments.back());
     }
+    if (is_expanded) require_one_type(program, signature);
     // Each output once, however often it is asked for.
     std::vector<std::string> bound_outputs;
     const auto position_in_bound = [&](const std::string& output) {

@@ -70,6 +70,7 @@ Function Function::State::derive(Program derived, std::string derived_name,
     auto state =
         std::make_shared<State>(std::move(derived), std::move(derived_name), device, compiling);
     state->ignored_names = argument_names;
+    state->is_expanded = is_expanded;
     for (const std::string& accepted : ignored_names) state->ignored_names.push_back(accepted);
     for (std::string& accepted : also_accepted) state->ignored_names.push_back(std::move(accepted));
     return Function(std::move(state));
@@ -147,11 +148,13 @@ Function Function::jvp(const std::vector<std::string>& arguments,
 
 Function Function::expanded() const {
     State& state = require_state();
-    return state.derivative({.mode = DerivativeStep::Mode::expansion,
-                             .arguments = {},
-                             .outputs = {},
-                             .ties = state.ties},
-                            state.name);
+    Function result = state.derivative({.mode = DerivativeStep::Mode::expansion,
+                                        .arguments = {},
+                                        .outputs = {},
+                                        .ties = state.ties},
+                                       state.name);
+    result.state()->is_expanded = true;
+    return result;
 }
 
 std::optional<Function> Function::State::complex_form(const Arguments& arguments) {

@@ -107,6 +107,7 @@ struct Function::State {
     std::vector<std::string> floating_names;    ///< of a derivative: by what, and the tangents
     std::optional<DerivativeSource> made_from;  ///< of a derivative for real arrays
     bool is_on_tape = false;                    ///< made for real arrays, and nothing else
+    bool is_expanded = false;                   ///< made for arrays of one type
     std::vector<bool> is_structural;            ///< by argument: its value decides the kernels
     std::vector<bool> is_updated;               ///< by argument: a statement changes it
 

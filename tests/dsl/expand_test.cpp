@@ -5,7 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/error_text.h"
+
 using namespace ricci;
+using tests::error_text;
 
 namespace {
 
@@ -46,19 +49,30 @@ TEST_CASE("each product is summed over what it depends on, times the points of t
           "s := t1*size(y,0) + t2*size(x,0)\n");
     CHECK(expanded("s[j] := sum[i in 0:5](x[i]+y[j])") ==
           "t1 := sum[i in 0:5](x[i])\n"
-          "t2[j] := sum[i in 0:5](y[j])\n"
-          "s[j] := t1 + t2[j]\n");
+          "s[j] := t1 + y[j]*5\n");
 }
 
-TEST_CASE("arithmetic that may be of integers stays in the sum, which does it in 64 bits") {
-    CHECK(expanded("D[i,j] := sum[k](abs(w[i])*(A[i,k] + B[k,j]))") ==
-          "t1[i] := sum[k](abs(w[i])*A[i,k])\n"
-          "t2[i,j] := sum[k](abs(w[i])*B[k,j])\n"
-          "D[i,j] := t1[i] + t2[i,j]\n");
+TEST_CASE("factors that a sum does not change stand in front of it") {
     CHECK(expanded("D[i,j] := sum[k](exp(w[i])*(A[i,k] + B[k,j]))") ==
           "t1[i] := sum[k](A[i,k])\n"
           "t2[j] := sum[k](B[k,j])\n"
           "D[i,j] := t1[i]*exp(w[i]) + t2[j]*exp(w[i])\n");
+    CHECK(expanded("d[i] := sum[j | m[j] > 0](x[i] - y[j])") ==
+          "t1 := sum[j | m[j] > 0](1)\n"
+          "t2 := sum[j | m[j] > 0](y[j])\n"
+          "d[i] := t1*x[i] - t2\n");
+}
+
+TEST_CASE("what stands at a place that is data stays in its sum, where it may not be read") {
+    CHECK(expanded("D[i,j] := sum[k | m[k] > 0]((x[J[i]] - A[j,k])^2)") ==
+          "t1[i] := sum[k | m[k] > 0](x[J[i]]*x[J[i]])\n"
+          "t2[j] := sum[k | m[k] > 0](A[j,k]*A[j,k])\n"
+          "t3[i,j] := sum[k | m[k] > 0](x[J[i]]*A[j,k])\n"
+          "D[i,j] := t1[i] + t2[j] - 2*t3[i,j]\n");
+    CHECK(expanded("d[i] := sum[k](x[J[i]] - A[k])") ==
+          "t1 := sum[k](A[k])\n"
+          "t2[i] := sum[k](x[J[i]])\n"
+          "d[i] := -t1 + t2[i]\n");
 }
 
 TEST_CASE(
@@ -78,4 +92,34 @@ TEST_CASE("a program for any ranks is expanded for each") {
     REQUIRE(program.for_ranks);
     CHECK(str(program.for_ranks({{"W", 2}, {"X", 2}})) ==
           "D[i,j] := W[k,i]*W[k,i] + X[k,j]*X[k,j] - 2*sum[k](W[k,i]*X[k,j])");
+}
+
+TEST_CASE("arrays of several types, of integers and of half precision are refused") {
+    const Program program = expand(parse_program("D[i,j] := (W[k,i]-X[k,j])^2 * s"));
+    const auto with = [&](DType w, DType x) {
+        return [&program, w, x] {
+            ArgumentSpec W;
+            W.dtype = w;
+            ArgumentSpec X;
+            X.dtype = x;
+            ArgumentSpec number;
+            number.dtype = DType::f64;
+            number.is_weak = true;
+            require_one_type(program, {{"W", W}, {"X", X}, {"s", number}});
+        };
+    };
+    for (const DType type : {DType::f32, DType::f64, DType::c64, DType::c128})
+        CHECK(error_text(with(type, type)) == "no error");
+    CHECK(
+        error_text(with(DType::f32, DType::f64)) ==
+        "type: sums are multiplied out for arrays of one type, f32, f64, c64 or c128: `X` is f64, "
+        "`W` is f32\n"
+        "  | D[i,j] := (W[k,i]-X[k,j])^2 * s\n"
+        "  |                   ^\n"
+        "  = hint: convert the arrays before, or take the program as it stands");
+    CHECK(error_text(with(DType::i8, DType::f32))
+              .starts_with("type: sums are multiplied out for arrays of one type, f32, f64, c64 or "
+                           "c128: `W` is i8\n"));
+    CHECK(error_text(with(DType::bf16, DType::bf16)).starts_with("type: "));
+    CHECK(error_text(with(DType::boolean, DType::boolean)).starts_with("type: "));
 }

@@ -102,15 +102,18 @@ Program read_program(const std::string& program) {
     return parse_program(make_source(read_file(path), path));
 }
 
-Program read_program(const CommonOptions& options) {
+Program asked_program(const CommonOptions& options) {
     Program program = read_program(options.program);
-    return options.is_expanded ? expand(program) : program;
+    if (!options.is_expanded) return program;
+    program = expand(program);
+    require_one_type(program, make_signature(parse_arguments(options), program));
+    return program;
 }
 
 Function make_function(const CommonOptions& options) {
     const Device device =
         options.device.empty() ? default_device() : device_from_name(options.device);
-    return Function(read_program(options), {}, device);
+    return Function(asked_program(options), {}, device);
 }
 
 void apply_execution(const CommonOptions& options) {

@@ -53,8 +53,9 @@ using NamedSpecs = std::vector<std::pair<std::string, Spec>>;
 /// The text of PROGRAM, or of the file that `@file.ricci` names, checked.
 /// Throws: `io`, and what parse_program throws.
 [[nodiscard]] Program read_program(const std::string& program);
-/// PROGRAM, expanded if `--expand` says so.
-[[nodiscard]] Program read_program(const CommonOptions& options);
+/// PROGRAM, multiplied out if `--expand` says so. Throws: also `type` when NAME=SPEC are arrays of
+/// several types then.
+[[nodiscard]] Program asked_program(const CommonOptions& options);
 [[nodiscard]] Function make_function(const CommonOptions& options);
 /// What `--ties` says.
 [[nodiscard]] Ties parse_ties(const CommonOptions& options);

@@ -221,7 +221,7 @@ int run(const Options& options) {
     apply_execution(options.common);
     // The reference is what compiled code is compared with.
     const Device device = default_device() == Device::cuda ? Device::cuda : Device::cpu;
-    Function function(read_program(options.common), {}, device);
+    Function function(asked_program(options.common), {}, device);
     const Arguments arguments = make_arguments(specs, function.program());
     if (!options.against.empty()) {
         function.set_ties(parse_ties(options.common));

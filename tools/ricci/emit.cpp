@@ -35,7 +35,7 @@ struct Options {
 class Sources {
   public:
     explicit Sources(const Options& options)
-        : program_(read_program(options.common)),
+        : program_(asked_program(options.common)),
           given_(make_signature(parse_arguments(options.common), program_)) {
         for (auto& [name, spec] : given_) spec.strides.clear();  // row-major, as it is documented
         Signature forward = given_;

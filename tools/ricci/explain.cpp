@@ -139,7 +139,7 @@ class Explanation {
     Explanation(const Options& options, std::vector<Stage> stages)
         : stages_(std::move(stages)),
           is_gpu_(is_for_gpu(stages_, options)),
-          program_(read_program(options.common)),
+          program_(asked_program(options.common)),
           given_(make_signature(parse_arguments(options.common), program_)),
           ties_(parse_ties(options.common)),
           wrt_(split_distinct_names("--wrt", options.wrt)) {
