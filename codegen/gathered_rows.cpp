@@ -17,7 +17,7 @@ constexpr std::int64_t bytes_ahead = 8 << 10;
 constexpr std::int64_t most_rows_ahead = 16;
 /// The rest of a longer row is a stream that hardware sees.
 constexpr std::int64_t most_bytes_of_row = 4 << 10;
-constexpr std::int64_t most_side_by_side = 8;
+constexpr std::int64_t most_side_by_side = 16;
 
 }  // namespace
 

@@ -24,8 +24,8 @@ struct GatheredRow {
 [[nodiscard]] std::vector<GatheredRow> gathered_rows(const Kernel& kernel, const Axis& lanes);
 
 /// How many pieces of so many elements a turn of a loop along a row takes: what counts loops leaves
-/// no room for the loads of further rows in a core's window. Rows of 1 KiB: a gather 3.5 ms by one
-/// vector a turn, 2.6 by eight. They divide the row.
+/// no room for the loads of further rows in a core's window. Rows of 1 KiB: a gather 3.0 ms by one
+/// vector a turn, 2.6 by sixteen. They divide the row.
 [[nodiscard]] std::int64_t side_by_side(std::int64_t extent, std::int64_t elements);
 
 /// The prefetches of the rows that the axis `across` comes to a few points later, where the array
