@@ -11,7 +11,7 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr double single_task_cycles = 30'000;
+constexpr double single_task_cycles = 60'000;
 constexpr double most_tasks = 4096;
 
 /// Granules for a task: at most so many, and such that two and four threads wait for each other as
