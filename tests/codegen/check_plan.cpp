@@ -1,9 +1,13 @@
 // tests/codegen/check_plan.cpp – plans executed and compared with the reference evaluator
 #include "tests/codegen/check_plan.h"
 
+#include <algorithm>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include "base/error.h"
+#include "codegen/cpu/compile.h"
 #include "codegen/plan.h"
 #include "dsl/canonical.h"
 #include "runtime/executor.h"
@@ -98,6 +102,24 @@ std::string compiled_difference(const BoundProgram& program, const Signature& si
     const std::string failure =
         first_difference(found, runtime::evaluate_with_bounds(program, arguments));
     return failure.empty() ? failure : failure + "\n" + str(executable.plan());
+}
+
+bool has_directive(const std::string& directive, const std::string& text,
+                   const Signature& signature, std::int64_t l2_bytes, Forced forced) {
+    CAPTURE(text);
+    const BoundProgram program = bound(text, signature);
+    const auto with = [&](Target target) {
+        target.l2_bytes = l2_bytes;
+        target.forced = forced;
+        return target;
+    };
+    for (const int vector_bytes : {16, 32, 64})
+        CHECK(interpreted_difference(program, signature, with(example_target(vector_bytes))) == "");
+    CHECK(compiled_difference(program, signature, with(codegen::cpu::host_target())) == "");
+    return std::ranges::any_of(codegen::plan(program, with(example_target(64))).schedules,
+                               [&](const codegen::Schedule& schedule) {
+                                   return str(schedule).find(directive) != std::string::npos;
+                               });
 }
 
 }  // namespace ricci::tests

@@ -42,4 +42,10 @@ inline constexpr std::uint64_t any_order = ~std::uint64_t{0};
 [[nodiscard]] std::string compiled_difference(const BoundProgram& program,
                                               const Signature& signature, const Target& target);
 
+/// Whether the schedules of a program have that text, on a machine of wide vectors whose
+/// second-level cache holds so many bytes and with a strategy forced. Checks values (doctest) on
+/// machines of several widths and compiled on this one.
+[[nodiscard]] bool has_directive(const std::string& directive, const std::string& text,
+                                 const Signature& signature, std::int64_t l2_bytes, Forced forced);
+
 }  // namespace ricci::tests

@@ -3,31 +3,15 @@
 
 #include <doctest/doctest.h>
 
-#include "codegen/cpu/compile.h"
 #include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
 namespace {
 
-/// Whether rows are taken several at a time on a machine whose second-level cache holds so many
-/// bytes. Values are checked on every machine.
+/// Whether rows are taken several at a time, on a machine with a small cache unless said.
 bool takes_rows(const std::string& text, const Signature& signature, std::int64_t l2_bytes = 1024,
                 Forced forced = Forced::nothing) {
-    CAPTURE(text);
-    const BoundProgram program = bound(text, signature);
-    const auto with = [&](Target target) {
-        target.l2_bytes = l2_bytes;
-        target.forced = forced;
-        return target;
-    };
-    for (const int vector_bytes : {16, 64})
-        CHECK(interpreted_difference(program, signature, with(example_target(vector_bytes))) == "");
-    CHECK(compiled_difference(program, signature, with(codegen::cpu::host_target())) == "");
-    bool found = false;
-    for (const codegen::Schedule& schedule :
-         codegen::plan(program, with(example_target(64))).schedules)
-        found |= str(schedule).find("rows far apart") != std::string::npos;
-    return found;
+    return has_directive("rows far apart", text, signature, l2_bytes, forced);
 }
 
 TEST_CASE("sums of columns take several rows at a time") {

@@ -4,31 +4,15 @@
 
 #include <doctest/doctest.h>
 
-#include "codegen/cpu/compile.h"
 #include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
 namespace {
 
-/// Whether a schedule for lanes along reduced axes has that text; values are checked on every
-/// machine.
+/// For lanes along reduced axes.
 bool has(const std::string& directive, const std::string& text, const Signature& signature,
          std::int64_t l2_bytes = Target().l2_bytes, Forced forced = Forced::reduced_lanes) {
-    CAPTURE(text);
-    const BoundProgram program = bound(text, signature);
-    const auto with = [&](Target target) {
-        target.l2_bytes = l2_bytes;
-        target.forced = forced;
-        return target;
-    };
-    for (const int vector_bytes : {16, 32, 64})
-        CHECK(interpreted_difference(program, signature, with(example_target(vector_bytes))) == "");
-    CHECK(compiled_difference(program, signature, with(codegen::cpu::host_target())) == "");
-    bool found = false;
-    for (const codegen::Schedule& schedule :
-         codegen::plan(program, with(example_target(64))).schedules)
-        found |= str(schedule).find(directive) != std::string::npos;
-    return found;
+    return has_directive(directive, text, signature, l2_bytes, forced);
 }
 
 constexpr const char* side_by_side = "results that share loads";

@@ -8,16 +8,14 @@
 
 #include "base/text.h"
 #include "dsl/walk.h"
+#include "tests/support/equations_text.h"
 
 using namespace ricci;
 
 namespace {
 
 std::string canonical(const std::string& text) {
-    const Program program = canonicalise(parse_program(text));
-    std::string result;
-    for (const Equation& equation : program.equations) result += str(program, equation) + "\n";
-    return result;
+    return tests::equations_text(canonicalise(parse_program(text)));
 }
 
 }  // namespace

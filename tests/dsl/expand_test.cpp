@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/equations_text.h"
 #include "tests/support/error_text.h"
 
 using namespace ricci;
@@ -13,10 +14,7 @@ using tests::error_text;
 namespace {
 
 std::string expanded(const std::string& text) {
-    const Program program = expand(parse_program(text));
-    std::string result;
-    for (const Equation& equation : program.equations) result += str(program, equation) + "\n";
-    return result;
+    return tests::equations_text(expand(parse_program(text)));
 }
 
 }  // namespace
