@@ -21,7 +21,7 @@ std::int64_t balanced(std::int64_t most, std::int64_t granules, std::int64_t out
     constexpr std::int64_t most_balanced = 64;
     const std::int64_t tasks = outer * ceil_div(granules, most);
     if (most > most_balanced || tasks == 1 || tasks > most_balanced) return most;
-    /// What threads have time for until the last one ends, summed over both numbers of them.
+    // Threads times how long they take, for two of them and for four.
     const auto time_of_threads = [&](std::int64_t chunk) {
         const std::int64_t count = outer * ceil_div(granules, chunk);
         return chunk * (2 * ceil_div(count, 2) + 4 * ceil_div(count, 4));

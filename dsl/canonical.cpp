@@ -47,10 +47,6 @@ struct Scope {
     std::vector<Expr> guards;      ///< all that must hold for the term to be evaluated
 };
 
-bool has_element(const std::vector<IndexId>& list, IndexId i) {
-    return std::ranges::find(list, i) != list.end();
-}
-
 /// The reductions of a term that stand in no other reduction.
 std::vector<Expr> outermost_reductions(Expr root) {
     std::vector<Expr> found;
@@ -68,15 +64,6 @@ std::vector<Expr> outermost_reductions(Expr root) {
         stack.insert(stack.end(), below.rbegin(), below.rend());
     }
     return found;
-}
-
-bool holds_gather(const Program& program, const std::vector<Expr>& roots) {
-    const std::vector<Expr> nodes = postorder(roots);
-    return std::ranges::any_of(nodes, [&](Expr e) {
-        const auto* access = std::get_if<Access>(&e->term);
-        return access &&
-               std::ranges::any_of(access->at, [&](Expr at) { return reads_data(program, at); });
-    });
 }
 
 class Canonicaliser {
@@ -254,7 +241,7 @@ bool Canonicaliser::covers_previous(const Equation& equation) const {
     std::vector<IndexId> seen;
     for (std::size_t d = 0; d < equation.at.size(); ++d) {
         const auto* value = std::get_if<IndexValue>(&equation.at[d]->term);
-        if (!value || has_element(seen, value->index)) return false;
+        if (!value || has_index(seen, value->index)) return false;
         seen.push_back(value->index);
         if (!is_surely_inside(equation.target, d, equation.at[d])) return false;
     }
@@ -328,7 +315,7 @@ Reduce Canonicaliser::guarded(Reduce reduce, const Scope& scope) const {
     const auto concerns_doubtful = [&](Expr condition) {
         const std::vector<IndexId> indices = free_indices(condition);
         return (gathers && indices.empty()) ||
-               std::ranges::any_of(indices, [&](IndexId i) { return has_element(doubtful, i); });
+               std::ranges::any_of(indices, [&](IndexId i) { return has_index(doubtful, i); });
     };
     for (bool is_new = true; std::exchange(is_new, false);) {
         for (std::size_t n = 0; n < around.size(); ++n) {
@@ -392,7 +379,7 @@ Holder Canonicaliser::make_temporary(const Reduce& reduce, const Pattern& patter
     Equation equation;
     equation.span = span_;
     for (IndexId i : scope.indices)
-        if (has_element(pattern.indices, i) && !has_element(reduce.indices, i)) {
+        if (has_index(pattern.indices, i) && !has_index(reduce.indices, i)) {
             holder.dimensions.push_back(number(i));
             equation.indices.push_back(fresh[number(i)]);
             equation.at.push_back(place(equation.indices.back()));
@@ -417,7 +404,7 @@ Pattern Canonicaliser::pattern(const Reduce& reduce) const {
     Pattern pattern;
     const auto note = [&](const std::vector<IndexId>& indices) {
         for (IndexId i : indices)
-            if (!has_element(pattern.indices, i)) pattern.indices.push_back(i);
+            if (!has_index(pattern.indices, i)) pattern.indices.push_back(i);
     };
     note(free_indices(reduce.body));
     if (reduce.condition) note(free_indices(reduce.condition));
@@ -428,7 +415,7 @@ Pattern Canonicaliser::pattern(const Reduce& reduce) const {
     for (std::size_t n = 0; n < pattern.indices.size(); ++n) {
         const IndexId i = pattern.indices[n];
         numbered.emplace(static_cast<std::uint32_t>(i), context_.index(pattern_index(n)));
-        pattern.key.push_back(has_element(reduce.indices, i) ? 1 : 0);
+        pattern.key.push_back(has_index(reduce.indices, i) ? 1 : 0);
         pattern.key.push_back(representative(program_.at(i).lower)->id);
         pattern.key.push_back(representative(program_.at(i).upper)->id);
     }
@@ -458,7 +445,7 @@ void Canonicaliser::remember(const Equation& equation) {
     Holder holder{equation.target, {}};
     for (std::size_t d = 0; d < equation.at.size(); ++d) {
         const auto found = std::ranges::find_if(shape.indices, [&](IndexId i) {
-            return has_element(equation.indices, i) && equation.at[d] == place(i);
+            return has_index(equation.indices, i) && equation.at[d] == place(i);
         });
         if (found == shape.indices.end() ||
             representative(tensor.shape[d]) != representative(extent(*found)))

@@ -2,7 +2,6 @@
 #include "dsl/expand.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -32,19 +31,14 @@ struct Product {
 };
 using Products = std::vector<Product>;  ///< their sum
 
-bool has_element(const std::vector<IndexId>& list, IndexId i) {
-    return std::ranges::find(list, i) != list.end();
-}
-
 bool is_part(const std::vector<IndexId>& part, const std::vector<IndexId>& of) {
-    return std::ranges::all_of(part, [&](IndexId i) { return has_element(of, i); });
+    return std::ranges::all_of(part, [&](IndexId i) { return has_index(of, i); });
 }
 
 void add_indices(std::vector<IndexId>& to, const std::vector<IndexId>& more) {
     for (IndexId i : more)
-        if (!has_element(to, i)) to.push_back(i);
+        if (!has_index(to, i)) to.push_back(i);
 }
-void append_indices(std::vector<IndexId>& to, Expr e) { add_indices(to, free_indices(e)); }
 
 void sort(std::vector<Expr>& factors) {
     std::ranges::sort(factors, {}, [](Expr e) { return e->id; });
@@ -62,7 +56,7 @@ std::optional<std::int64_t> small_power(Expr e) {
 /// Whether each part of a sum depends on fewer indices than all of them do.
 bool is_mixed(const Apply& sum) {
     std::vector<IndexId> all;
-    for (Expr part : sum.args) append_indices(all, part);
+    for (Expr part : sum.args) add_indices(all, free_indices(part));
     return std::ranges::none_of(sum.args,
                                 [&](Expr part) { return is_part(all, free_indices(part)); });
 }
@@ -94,7 +88,7 @@ class Expander {
         const std::optional<Products> products = multiplied_out(reduce.body);
         if (!products || products->size() < 2) return node;
         std::vector<IndexId> all = reduce.indices;
-        append_indices(all, reduce.body);
+        add_indices(all, free_indices(reduce.body));
         // The contraction comes last: the others are at hand then, and are added as it is stored.
         std::vector<Expr> terms;
         Expr contraction;
@@ -206,25 +200,6 @@ class Expander {
             same->count += product.count;
     }
 
-    static bool is_inside(Expr factor, const Reduce& reduce) {
-        return std::ranges::any_of(free_indices(factor),
-                                   [&](IndexId i) { return has_element(reduce.indices, i); });
-    }
-    /// What no point of the sum asks for is neither read nor checked: such a factor keeps its sum.
-    bool is_gathered(const Product& product) const {
-        return std::ranges::any_of(
-            std::array{&product.above, &product.below}, [&](const std::vector<Expr>* factors) {
-                return std::ranges::any_of(*factors, [&](Expr factor) {
-                    return contains(factor, [&](Expr node) {
-                        const auto* access = std::get_if<Access>(&node->term);
-                        return access && std::ranges::any_of(access->at, [&](Expr at) {
-                                   return reads_data(program_, at);
-                               });
-                    });
-                });
-            });
-    }
-
     /// How a product is summed: what stays in the sum, over which of its indices.
     struct Split {
         Product inside;
@@ -234,24 +209,25 @@ class Expander {
         std::vector<IndexId> left = {};  ///< the product is the same at each of their points
     };
     Split split(const Product& product, const Reduce& reduce) const {
+        std::vector<Expr> all = product.above;
+        all.insert(all.end(), product.below.begin(), product.below.end());
+        // What no point of the sum asks for is neither read nor checked: a gather keeps its sum.
+        const bool is_whole = holds_gather(program_, all);
+        const auto is_inside = [&](Expr factor) {
+            const std::vector<IndexId> indices = free_indices(factor);
+            return is_whole || std::ranges::any_of(indices, [&](IndexId i) {
+                       return has_index(reduce.indices, i);
+                   });
+        };
         Split result;
-        if (is_gathered(product)) {
-            result.inside = product;
-            result.inside.count = 1;
-            for (const auto* factors : {&product.above, &product.below})
-                for (Expr factor : *factors) append_indices(result.depends_on, factor);
-            result.summed = reduce.indices;
-            add_indices(result.depends_on, result.summed);
-            return result;
-        }
         for (Expr factor : product.above)
-            (is_inside(factor, reduce) ? result.inside : result.outside).above.push_back(factor);
+            (is_inside(factor) ? result.inside : result.outside).above.push_back(factor);
         for (Expr factor : product.below)
-            (is_inside(factor, reduce) ? result.inside : result.outside).below.push_back(factor);
+            (is_inside(factor) ? result.inside : result.outside).below.push_back(factor);
         for (const auto* factors : {&result.inside.above, &result.inside.below})
-            for (Expr factor : *factors) append_indices(result.depends_on, factor);
+            for (Expr factor : *factors) add_indices(result.depends_on, free_indices(factor));
         for (IndexId i : reduce.indices) {
-            const bool is_used = reduce.condition || has_element(result.depends_on, i);
+            const bool is_used = is_whole || reduce.condition || has_index(result.depends_on, i);
             (is_used ? result.summed : result.left).push_back(i);
         }
         add_indices(result.depends_on, result.summed);

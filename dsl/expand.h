@@ -22,7 +22,8 @@ namespace ricci {
 [[nodiscard]] Program expand(const Program& program);
 
 /// Throws: `type` unless all arrays whose elements make values of an expanded program have one of
-/// the types f32, f64, c64, c128. Those in subscripts may have any; numbers adopt that of arrays.
+/// the types f32, f64, c64, c128, those in conditions included. Those in subscripts may have any;
+/// numbers adopt that of arrays.
 void require_one_type(const Program& program, const Signature& given);
 
 }  // namespace ricci

@@ -1,6 +1,7 @@
 // dsl/subscript.cpp – a subscript read as an affine form of indices
 #include "dsl/subscript.h"
 
+#include <algorithm>
 #include <set>
 
 #include "dsl/extent.h"
@@ -42,6 +43,15 @@ bool reads_data(const Program& program, Expr e) {
     return contains(e, [&](Expr node) {
         const auto* access = std::get_if<Access>(&node->term);
         return access && program.at(access->tensor).role != Role::scalar;
+    });
+}
+
+bool holds_gather(const Program& program, const std::vector<Expr>& roots) {
+    const std::vector<Expr> nodes = postorder(roots);
+    return std::ranges::any_of(nodes, [&](Expr e) {
+        const auto* access = std::get_if<Access>(&e->term);
+        return access &&
+               std::ranges::any_of(access->at, [&](Expr at) { return reads_data(program, at); });
     });
 }
 

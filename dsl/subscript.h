@@ -42,6 +42,8 @@ struct Subscript {
 /// Whether the value depends on elements of arrays or on computed scalars: on data, of which
 /// nothing is known before the program runs.
 [[nodiscard]] bool reads_data(const Program& program, Expr e);
+/// Whether an element at a place that is data is part of the terms.
+[[nodiscard]] bool holds_gather(const Program& program, const std::vector<Expr>& roots);
 /// The term with the elements of arrays that its value is made of as i64: index arithmetic is done
 /// in 64 bits, whatever the type of the data.
 [[nodiscard]] Expr with_wide_data(const Program& program, Expr e);

@@ -173,6 +173,10 @@ std::vector<IndexId> free_indices(Expr root) {
     return found;
 }
 
+bool has_index(const std::vector<IndexId>& list, IndexId index) {
+    return std::ranges::find(list, index) != list.end();
+}
+
 std::vector<TensorId> tensors_read(Expr root) {
     std::vector<TensorId> found;
     preorder(root, [&](Expr e) {

@@ -36,6 +36,7 @@ using ExprMap = std::unordered_map<Expr, T, ExprHash>;
 /// The indices that occur in the term and are not bound by a reducer inside it, in order of first
 /// occurrence (reading order).
 [[nodiscard]] std::vector<IndexId> free_indices(Expr root);
+[[nodiscard]] bool has_index(const std::vector<IndexId>& list, IndexId index);
 /// The tensors read (not merely measured by `size`), in order of first occurrence.
 [[nodiscard]] std::vector<TensorId> tensors_read(Expr root);
 /// Whether a node for which `test` holds occurs.

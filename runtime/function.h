@@ -88,7 +88,8 @@ class Function {
     /// 2*sum[k](W[k,i]*X[k,j])`. Digits are lost where the parts nearly cancel, and infinite parts
     /// may give NaN (see dsl/expand.h). Of a gradient: that gradient alone, as
     /// `f.grad("W").expanded()`.
-    /// Calls throw `type` unless the arrays have one type of f32, f64, c64, c128.
+    /// Calls throw `type` unless the arrays have one type of f32, f64, c64, c128. Ties are kept,
+    /// gradients written by hand are not.
     [[nodiscard]] Function expanded() const;
     /// How `backward` shares among equal largest and smallest values in this function's programs;
     /// `Ties::first` unless said. Not for calls that are on a tape already.

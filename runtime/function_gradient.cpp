@@ -148,12 +148,10 @@ Function Function::jvp(const std::vector<std::string>& arguments,
 
 Function Function::expanded() const {
     State& state = require_state();
-    Function result = state.derivative({.mode = DerivativeStep::Mode::expansion,
-                                        .arguments = {},
-                                        .outputs = {},
-                                        .ties = state.ties},
-                                       state.name);
+    Function result = state.derivative(
+        {.mode = DerivativeStep::Mode::expansion, .arguments = {}, .outputs = {}}, state.name);
     result.state()->is_expanded = true;
+    result.set_ties(ties());
     return result;
 }
 
