@@ -33,6 +33,8 @@ constexpr double least_shared = 2;
 /// ... and from a deinterleaved copy, which is smaller than the panel and read as fast: a kernel of
 /// 3 taps at a stride of 2 has 2.25 less what the borders take.
 constexpr double least_copied = 1.5;
+/// Of a line of the caches.
+constexpr double line_bytes = 64;
 
 class Chooser {
   public:
@@ -49,10 +51,13 @@ class Chooser {
         for (const Pairing pairing : {Pairing::none, Pairing::pairs}) {
             if (!is_possible(pairing)) continue;
             choice_.pairing = pairing;
-            for (const Rows allowed : {Rows::any, Rows::whole, Rows::most}) {
-                choice_.tile = choose_tile(c(), choice_.row_axis.extent, lanes(), target_, allowed);
-                choose_places();
-                if (estimate() && (!best || choice_.cycles < best->cycles)) best = choice_;
+            for (const TileShape& tile :
+                 large_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
+                choice_.tile = tile;
+                for (const bool may_stay : {true, false}) {
+                    choose_places(may_stay);
+                    if (estimate() && (!best || choice_.cycles < best->cycles)) best = choice_;
+                }
             }
         }
         return best;
@@ -130,13 +135,14 @@ class Chooser {
         return double(points(c().columns)) * double(c().lane.extent);
     }
 
-    void choose_places() {
+    /// Columns that could be read where they stand are, or are packed.
+    void choose_places(bool may_columns_stay) {
         choice_.rows.clear();
         for (const Operand& operand : c().row_operands)
             choice_.rows.push_back(reading_of_rows(operand.term));
         choice_.columns.clear();
         for (const Operand& operand : c().column_operands)
-            choice_.columns.push_back(reading_of_columns(operand.term));
+            choice_.columns.push_back(reading_of_columns(operand.term, may_columns_stay));
     }
 
     /// Reads operands so wherever they can be.
@@ -150,7 +156,8 @@ class Chooser {
             const bool is_possible = columns == Reading::in_place        ? step == 1
                                      : columns == Reading::deinterleaved ? step > 1
                                                                          : true;
-            choice_.columns.push_back(is_possible ? columns : reading_of_columns(operand.term));
+            choice_.columns.push_back(is_possible ? columns
+                                                  : reading_of_columns(operand.term, true));
         }
     }
 
@@ -174,7 +181,8 @@ class Chooser {
     /// share elements, as those of a convolution's weight gradient.
     [[nodiscard]] Reading reading_of_rows(const Value& term) const {
         if (!may_rows_stay(term)) return Reading::packed;
-        const bool is_shared = is_overlapping(term, double(points(c().rows)) * depth_);
+        const bool is_shared =
+            is_overlapping(term, double(points(c().rows)) * depth_) && !is_scattered(term);
         return column_tiles() <= 2 || is_shared || stands_by_row(term) ? Reading::in_place
                                                                        : Reading::packed;
     }
@@ -190,10 +198,27 @@ class Chooser {
         }
         return is_spread(load, {choice_.row_axis.var, choice_.tile.rows});
     }
-    [[nodiscard]] Reading reading_of_columns(const Value& term) const {
+    /// Whether the rows of a tile stand apart, each in lines of its own, and together with what is
+    /// read between them in more than the second-level cache holds beside panels.
+    [[nodiscard]] bool is_scattered(const Value& term) const {
+        const auto& load = std::get<Load>(term->term);
+        const auto bytes = double(size_bytes(term->dtype));
+        const auto lines = [&](const Axis& axis, std::int64_t count) {
+            const double step = std::abs(double(load.at.affine.coefficient(axis.var))) * bytes;
+            return step >= line_bytes ? double(count)
+                                      : std::max(1.0, double(count) * step / line_bytes);
+        };
+        const double of_rows = lines(choice_.row_axis, choice_.tile.rows);
+        double all = of_rows;
+        for (const Axis& axis : kernel_.reduced) all *= lines(axis, axis.extent);
+        return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
+               2 * all * line_bytes > double(target_.l2_bytes);
+    }
+    [[nodiscard]] Reading reading_of_columns(const Value& term, bool may_stay) const {
         if (!std::holds_alternative<Load>(term->term)) return Reading::packed;
         const std::int64_t step = step_of_columns(term);
-        if (step == 1 && is_near(term)) return Reading::in_place;
+        if (step == 1 && (may_stay || is_overlapping(term, columns() * depth_)))
+            return Reading::in_place;
         if (step > 1 && is_overlapping(term, columns() * depth_, least_copied))
             return Reading::deinterleaved;
         return has_lane_conditions() ? Reading::in_place : Reading::packed;
@@ -206,15 +231,13 @@ class Chooser {
         const auto [first, last] = value_range(kernel_, load->at.affine);
         return often * double(last - first + 1) <= double(points(c().batch)) * panel_elements;
     }
-    /// Whether reading columns where they stand takes less than packing them: few tiles would read
-    /// the panels, or many columns share an element, as those of a convolution.
-    [[nodiscard]] bool is_near(const Value& term) const {
-        const double tile_bytes =
-            depth_ * double(choice_.tile.columns()) * double(size_bytes(term->dtype));
-        const bool is_kept = 2 * tile_bytes <= double(target_.l1_bytes);
-        return row_tiles() <= 2 ||
-               ((row_tiles() <= 5 || is_kept) && is_spread(std::get<Load>(term->term))) ||
-               is_overlapping(term, columns() * depth_);
+    /// Whether no two reduced points are read from one run of lines that hardware would fetch.
+    [[nodiscard]] bool stand_apart(const Load& load) const {
+        constexpr std::int64_t run = 1024;
+        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
+        return std::ranges::none_of(kernel_.reduced, [&](const Axis& axis) {
+            return std::abs(load.at.affine.coefficient(axis.var)) * bytes <= run;
+        });
     }
     /// Whether the lines of the reduced points fall into many sets of the caches, which rows of
     /// some power of two do not.
@@ -277,6 +300,38 @@ class Chooser {
         const double bytes = elements * double(size_bytes(panel_dtype(kernel_, choice_)));
         return elements * (bytes > 8 * double(target_.l2_bytes) ? copied + from_memory : copied);
     }
+    /// What lines take to come, of operands that are read where they stand and that no cache keeps
+    /// until the next tile asks for them.
+    [[nodiscard]] double line_cycles() const {
+        constexpr double of_column = 0.8;  // those of a tile are asked for ahead
+        constexpr double of_row = 20;
+        const TileShape& tile = choice_.tile;
+        const double tiles = double(choice_.tiles);
+        const auto cache = double(target_.l2_bytes);
+        double cycles = 0;
+        for (std::size_t i = 0; i < choice_.columns.size(); ++i) {
+            const Value& term = c().column_operands[i].term;
+            if (choice_.columns[i] != Reading::in_place || is_overlapping(term, columns() * depth_))
+                continue;
+            const auto& load = std::get<Load>(term->term);
+            const double bytes = double(tile.columns()) * double(size_bytes(term->dtype));
+            const bool is_lost = 3 * depth_ * bytes > cache && stand_apart(load);
+            if (row_tiles() > 1 && (is_lost || !is_spread(load)))
+                cycles += tiles * depth_ * std::ceil(bytes / line_bytes) * of_column;
+        }
+        for (std::size_t i = 0; i < choice_.rows.size(); ++i) {
+            const Value& term = c().row_operands[i].term;
+            if (choice_.rows[i] != Reading::in_place) continue;
+            const auto& load = std::get<Load>(term->term);
+            const auto bytes = double(size_bytes(term->dtype));
+            const bool is_beside = load.at.affine.coefficient(choice_.row_axis.var) == 1;
+            const bool is_far = double(kernel_.nest.at(load.buffer).elements) * bytes > 4 * cache;
+            if (is_beside && is_far && !is_spread(load))
+                cycles += double(row_tiles()) * double(points(c().batch)) * depth_ *
+                          std::ceil(double(tile.rows) * bytes / line_bytes) * of_row;
+        }
+        return cycles;
+    }
     /// Operations, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {
         const TileShape& tile = choice_.tile;
@@ -290,7 +345,8 @@ class Chooser {
         const double loads = std::max(1.0, loads_each) + 0.1 * loads_each;
         return double(points(c().batch)) * rows * vectors * depth_ *
                    vector_cycles(kernel_, choice_) * latency * loads +
-               packing_cycles() + write_cycles(kernel_, c().lane) * double(points(kernel_.free));
+               packing_cycles() + line_cycles() +
+               write_cycles(kernel_, c().lane) * double(points(kernel_.free));
     }
 
     const Kernel& kernel_;

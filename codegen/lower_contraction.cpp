@@ -1,10 +1,12 @@
 // codegen/lower_contraction.cpp – whether a reduction of two operands is tiled, and how
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <optional>
 
 #include "codegen/choose_contraction.h"
 #include "codegen/contraction_tiles.h"
+#include "codegen/fold_indices.h"
 #include "codegen/lower.h"
 #include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
@@ -42,6 +44,37 @@ std::optional<Kernel> with_masked_results(const Kernel& kernel) {
     return masked;
 }
 
+/// The columns of whole tiles, and the rest in tiles of its own: where a last tile that is mostly
+/// idle, or narrow ones all along, would take longer. Nothing where one kernel is as good.
+std::vector<Kernel> split_columns(const Kernel& kernel, const ContractionChoice& choice,
+                                  const Target& target) {
+    constexpr double step_cycles = 500;
+    constexpr double least_saved = 0.03;
+    const Axis& lane = choice.contraction.lane;
+    const std::int64_t lanes = choice.tile.lanes;
+    if (choice.flattened || !kernel.conditions.is_empty() || !kernel.slices.empty()) return {};
+    if (choice.pairing == Pairing::pairs || lane.extent <= lanes) return {};
+    const auto axis = std::size_t(std::ranges::find(kernel.free, lane) - kernel.free.begin());
+    std::vector<Kernel> best;
+    double least = (1 - least_saved) * choice.cycles - step_cycles;
+    for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
+        const std::int64_t whole = lane.extent / (vectors * lanes) * (vectors * lanes);
+        if (whole == 0 || whole == lane.extent) continue;
+        std::vector<Kernel> parts{slice(kernel, axis, 0, whole, ""),
+                                  slice(kernel, axis, whole, lane.extent, "_rest")};
+        double cycles = 0;
+        for (const Kernel& part : parts) {
+            const auto found = choose_contraction(part, target);
+            cycles += std::min(found ? found->cycles : std::numeric_limits<double>::infinity(),
+                               choose_lanes(part, target).cycles);
+        }
+        if (cycles >= least) continue;
+        least = cycles;
+        best = std::move(parts);
+    }
+    return best;
+}
+
 }  // namespace
 
 bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBuilder& builder,
@@ -73,6 +106,12 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         lower_row_reduction(std::move(rows->kernel), rows->lanes, builder);
         return true;
     }
+    if (forced != Forced::tiles)
+        if (std::vector<Kernel> parts = split_columns(kernel, *choice, builder.target());
+            !parts.empty()) {
+            for (Kernel& part : parts) lower(std::move(part), builder, splitting);
+            return true;
+        }
     if (!builder.tunings() || !kernel.slices.empty()) {
         lower_tiles(kernel, std::move(*choice), builder, {});
         return true;

@@ -11,8 +11,6 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr std::int64_t most_vectors = 3;
-
 /// How many rows of so many vectors the registers hold; 0: none.
 std::int64_t most_rows(const Contraction& contraction, std::int64_t vectors, const Target& target) {
     constexpr std::int64_t most = 14;
@@ -52,35 +50,22 @@ std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t ro
     return tiles;
 }
 
-TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent, std::int64_t lanes,
-                      const Target& target, Rows allowed) {
-    TileShape best{1, 1, lanes};
-    double best_score = 0;
+std::vector<TileShape> large_tiles(const Contraction& contraction, std::int64_t row_extent,
+                                   std::int64_t lanes, const Target& target) {
+    std::vector<TileShape> tiles;
     const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
-    std::int64_t fewest = row_axis;
     for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
         if (is_too_wide(contraction, vectors, lanes)) break;
         const std::int64_t most = most_rows(contraction, vectors, target);
         if (most < 1) continue;
-        const std::int64_t tiles = ceil_div(row_axis, most);
-        if (allowed == Rows::most && vectors > 1 && tiles > fewest) continue;
-        fewest = std::min(fewest, tiles);
-        std::int64_t rows = ceil_div(row_axis, tiles);
-        if (allowed == Rows::whole)
-            for (rows = std::min(most, row_axis); row_axis % rows != 0;) --rows;
-        const std::int64_t width = vectors * lanes;
-        const double filled = double(contraction.lane.extent) /
-                              double(ceil_div(contraction.lane.extent, width) * width) *
-                              double(row_axis) / double(ceil_div(row_axis, rows) * rows);
-        // Eight accumulators hide the latency of an fma; loads take slots beside it.
-        const auto area = double(rows * vectors);
-        const double score =
-            filled * std::min(1.0, area / 8) * area / (area + 0.1 * double(rows + vectors));
-        if (score <= best_score) continue;
-        best_score = score;
-        best = {rows, vectors, lanes};
+        const std::int64_t equal = ceil_div(row_axis, ceil_div(row_axis, most));
+        std::int64_t whole = std::min(most, row_axis);
+        while (row_axis % whole != 0) --whole;
+        tiles.push_back({equal, vectors, lanes});
+        if (whole != equal) tiles.push_back({whole, vectors, lanes});
     }
-    return best;
+    if (tiles.empty()) tiles.push_back({1, 1, lanes});
+    return tiles;
 }
 
 Blocks choose_blocks(const TileShape& tile, std::int64_t row_tiles, std::int64_t column_tiles,

@@ -9,6 +9,9 @@
 
 namespace ricci::codegen {
 
+/// Vectors of a row of a tile, at most.
+constexpr std::int64_t most_vectors = 3;
+
 /// Rows by vectors of lanes of accumulators.
 struct TileShape {
     std::int64_t rows = 1;
@@ -37,22 +40,15 @@ struct TileCost {
                                    std::int64_t column_tiles, const TileCost& cost,
                                    const Target& target);
 
-/// How many rows a tile may have.
-enum class Rows : std::uint8_t {
-    any,    ///< the last tile of an axis may be part empty
-    whole,  ///< a divisor of the axis: rows that are read where they stand
-    most,   ///< so many that the fewest tiles take them: columns that are read where they stand
-};
-
 /// Every tile whose accumulators, held terms and line fit into the registers.
 [[nodiscard]] std::vector<TileShape> all_tiles(const Contraction& contraction,
                                                std::int64_t row_extent, std::int64_t lanes,
                                                const Target& target);
 
-/// The tile that does most operations a load: all registers but two, or four with terms held for
-/// each element, hold accumulators, held terms and the column operands' line. AVX-512: 14 x 2 for
-/// a product, 6 x 2 with one held term.
-[[nodiscard]] TileShape choose_tile(const Contraction& contraction, std::int64_t row_extent,
-                                    std::int64_t lanes, const Target& target, Rows allowed);
+/// Those of as many rows as registers hold, in equal tiles or in tiles that leave no row over, for
+/// each number of vectors. AVX-512: up to 14 x 2 for a product, 6 x 2 with one held term.
+[[nodiscard]] std::vector<TileShape> large_tiles(const Contraction& contraction,
+                                                 std::int64_t row_extent, std::int64_t lanes,
+                                                 const Target& target);
 
 }  // namespace ricci::codegen

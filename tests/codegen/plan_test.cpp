@@ -140,7 +140,7 @@ TEST_CASE("columns are read where they stand if few tiles of rows share them") {
     const std::string text = "Y[n,o,h,w] := X[n,c,h,w]*W[o,c]";
     const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
     CHECK(plan.find("  direct columns ") != std::string::npos);
-    CHECK(plan.find("  tile o 13 ") != std::string::npos);
+    CHECK(plan.find("  tile o 8 ") != std::string::npos);
     check(text, signature);
     // Lanes along the longer side, though what is written lies far apart.
     const Signature thin{{"A", array({150, 320})}, {"B", array({150, 8})}};
@@ -149,6 +149,19 @@ TEST_CASE("columns are read where they stand if few tiles of rows share them") {
     CHECK(thin_plan.find("  direct columns ") != std::string::npos);
     CHECK(thin_plan.find("  tile j 8 ") != std::string::npos);
     check(product, thin);
+}
+
+TEST_CASE("columns that whole tiles leave over have tiles of their own") {
+    const auto plan = [](std::int64_t columns) {
+        return str(codegen::plan(bound("C[i,j] := A[i,k]*B[k,j]",
+                                       {{"A", array({60, 100})}, {"B", array({100, columns})}}),
+                                 example_target(64)));
+    };
+    CHECK(plan(96).find("_rest") == std::string::npos);
+    CHECK(plan(100).find("C_rest") != std::string::npos);
+    for (const std::int64_t columns : {97, 100})
+        check("C[i,j] := A[i,k]*B[k,j] + s[j]",
+              {{"A", array({60, 100})}, {"B", array({100, columns})}, {"s", array({columns})}});
 }
 
 TEST_CASE("operands that any reduced axis has contiguous are packed by squares") {
