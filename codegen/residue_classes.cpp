@@ -2,7 +2,9 @@
 //
 // With t = s*q + rho, where t is an index of the target and rho a residue:
 //   a band  0 <= a*t + b*y + c < K,  a = ±1, b = sigma*s:  m := a*q + sigma*y is a new reduced
-//           index in place of y, and the banded term is s*m + a*rho + c;
+//           index in place of y, and the banded term is s*m + a*rho + c; neighbouring rho whose
+//           q and m have equal ranges, as those of a kernel as long as its stride, are one class
+//           with an index rho;
 //   an equation  t == b*y + d*r + c:  r = (s/g)*m + r0 where g = gcd(s, d) divides rho - c, and y
 //           follows: sigma*(q - (d/g)*m + (rho - c - d*r0)/s). Without r only one class has points.
 // The solvable t are cosets of a lattice (Schrijver 1986, "Theory of Linear and Integer
@@ -28,6 +30,8 @@ namespace {
 
 /// More equations than this do not pay for their code.
 constexpr std::int64_t most_classes = 64;
+/// Residues of a band are gone through one by one.
+constexpr std::int64_t most_residues = 4096;
 
 /// What is known of one index of the target and of reduced ones.
 struct Block {
@@ -130,8 +134,9 @@ class ResidueClasses {
         const auto fits = [](std::int64_t number, std::int64_t most) {
             return number >= -most && number <= most;
         };
-        return fits(block.step, most_classes) && fits(block.other_step, limit >> 8) &&
-               fits(block.low, limit) && fits(block.high, limit);
+        return fits(block.step, block.is_equation ? most_classes : most_residues) &&
+               fits(block.other_step, limit >> 8) && fits(block.low, limit) &&
+               fits(block.high, limit);
     }
 
     /// A conjunct as `form >= 0`, or `form == 0`, in the variables `indices`; nothing for another.
@@ -213,48 +218,78 @@ class ResidueClasses {
 
     std::vector<BoundEquation> split(const BoundEquation& equation, const Block& block) {
         std::vector<BoundEquation> classes;
-        for (std::int64_t residue = 0; residue < block.classes(); ++residue) {
-            std::optional<BoundEquation> part = block.is_equation
-                                                    ? of_equation(equation, block, residue)
-                                                    : of_band(equation, block, residue);
+        const auto add = [&](std::optional<BoundEquation> part) {
             if (part)
                 classes.push_back(std::move(*part));
             else
                 is_whole_ = false;
+        };
+        if (block.is_equation) {
+            for (std::int64_t residue = 0; residue < block.classes(); ++residue)
+                add(of_equation(equation, block, residue));
+            return classes;
+        }
+        std::int64_t next = 0;
+        for (std::int64_t residue = 0; residue < block.classes(); residue = next) {
+            const BandRanges ranges = band_ranges(block, residue);
+            for (next = residue + 1; next < block.classes(); ++next)
+                if (band_ranges(block, next) != ranges) break;
+            add(of_band(equation, block, {residue, next - 1}));
         }
         return classes;
     }
 
-    /// An index like `id` over another range, inclusive; nothing for an empty one.
-    std::optional<IndexId> index_like(IndexId id, std::int64_t low, std::int64_t high) {
-        if (low > high) return std::nullopt;
+    struct Range {
+        std::int64_t low = 0;
+        std::int64_t high = 0;  ///< inclusive
+        bool operator==(const Range&) const = default;
+    };
+    /// An index like `id` over another range; nothing for an empty one.
+    std::optional<IndexId> index_like(IndexId id, Range range) {
+        if (range.low > range.high) return std::nullopt;
         const std::string name = program_.at(id).name;
-        program_.indices.push_back({.name = name, .lower = low, .upper = high + 1});
+        program_.indices.push_back({.name = name, .lower = range.low, .upper = range.high + 1});
         return IndexId{static_cast<std::uint32_t>(program_.indices.size() - 1)};
     }
     /// The quotients q of a free index t = s*q + residue.
-    std::optional<IndexId> quotients(const Block& block, std::int64_t residue) {
+    [[nodiscard]] Range quotients(const Block& block, std::int64_t residue) const {
         const BoundIndex& t = program_.at(block.free);
         const std::int64_t s = block.classes();
-        return index_like(block.free, ceil_div(t.lower - residue, s),
-                          floor_div(t.upper - 1 - residue, s));
+        return {ceil_div(t.lower - residue, s), floor_div(t.upper - 1 - residue, s)};
+    }
+    /// The ranges of q and of m in a class.
+    struct BandRanges {
+        Range quotients;
+        Range reduced;
+        bool operator==(const BandRanges&) const = default;
+    };
+    [[nodiscard]] BandRanges band_ranges(const Block& block, std::int64_t residue) const {
+        const std::int64_t s = block.classes();
+        return {quotients(block, residue),
+                {ceil_div(block.low - block.sign * residue, s),
+                 floor_div(block.high - block.sign * residue, s)}};
     }
     /// `factor*id + constant`
     Expr scaled(std::int64_t factor, IndexId id, std::int64_t constant) {
         return make_.add(make_.times(make_.value(id), factor), make_.integer(constant));
     }
 
+    /// The residues have the same ranges.
     std::optional<BoundEquation> of_band(const BoundEquation& equation, const Block& block,
-                                         std::int64_t residue) {
-        const std::int64_t s = block.classes();
+                                         Range residues) {
         const std::int64_t sigma = block.step < 0 ? -1 : 1;
-        const auto q = quotients(block, residue);
-        const auto m = index_like(block.solved, ceil_div(block.low - block.sign * residue, s),
-                                  floor_div(block.high - block.sign * residue, s));
+        const BandRanges ranges = band_ranges(block, residues.low);
+        const auto q = index_like(block.free, ranges.quotients);
+        const auto m = index_like(block.solved, ranges.reduced);
         if (!q || !m) return std::nullopt;
         const Expr y = make_.add(make_.times(make_.value(*m), sigma),
                                  make_.times(make_.value(*q), -sigma * block.sign));
-        return replaced(equation, block, {*q, residue}, y, m, std::nullopt);
+        Class of{*q, make_.integer(residues.low), std::nullopt};
+        if (residues.low < residues.high) {
+            of.index = index_like(block.free, residues);
+            of.residue = make_.value(*of.index);
+        }
+        return replaced(equation, block, of, y, m, std::nullopt);
     }
 
     std::optional<BoundEquation> of_equation(const BoundEquation& equation, const Block& block,
@@ -269,43 +304,48 @@ class ResidueClasses {
         std::int64_t first = 0;
         while ((d * first - rest) % s != 0) ++first;
         const BoundIndex& r = program_.at(*block.other);
-        const auto q = quotients(block, residue);
-        const auto m = index_like(*block.other, ceil_div(r.lower - first, s / g),
-                                  floor_div(r.upper - 1 - first, s / g));
+        const auto q = index_like(block.free, quotients(block, residue));
+        const auto m = index_like(*block.other, {ceil_div(r.lower - first, s / g),
+                                                 floor_div(r.upper - 1 - first, s / g)});
         if (!q || !m) return std::nullopt;
         const Expr y = make_.add(make_.times(make_.value(*q), sigma),
                                  scaled(-sigma * (d / g), *m, sigma * ((rest - d * first) / s)));
-        return replaced(equation, block, {*q, residue}, y, m, scaled(s / g, *m, first));
+        return replaced(equation, block, {*q, make_.integer(residue), std::nullopt}, y, m,
+                        scaled(s / g, *m, first));
     }
 
     /// t == b*y + c: the class of c, where y is in its range. There is one point for each t.
     std::optional<BoundEquation> of_image(const BoundEquation& equation, const Block& block,
                                           std::int64_t residue, std::int64_t constant) {
-        const auto q = quotients(block, residue);
+        const auto q = index_like(block.free, quotients(block, residue));
         if (!q) return std::nullopt;
         const std::int64_t sigma = block.step < 0 ? -1 : 1;
-        BoundEquation image = replaced(equation, block, {*q, residue}, scaled(sigma, *q, constant),
-                                       std::nullopt, std::nullopt);
+        BoundEquation image = replaced(equation, block, {*q, make_.integer(residue), std::nullopt},
+                                       scaled(sigma, *q, constant), std::nullopt, std::nullopt);
         if (!image.reduction->indices.empty()) return image;
         return written_out(make_, image);
     }
 
     struct Class {
         IndexId quotient;
-        std::int64_t residue;
+        Expr residue;
+        std::optional<IndexId> index;  ///< of several residues
     };
 
     /// The equation of a class, with `solved` for y, the reduced index `reduced` in its place, and
     /// `other` for r.
     BoundEquation replaced(const BoundEquation& equation, const Block& block, const Class& of,
                            Expr solved, std::optional<IndexId> reduced, std::optional<Expr> other) {
-        const Expr t = scaled(block.classes(), of.quotient, of.residue);
+        const Expr t =
+            make_.add(make_.times(make_.value(of.quotient), block.classes()), of.residue);
         EquationMaker::Numbers numbers{{std::uint32_t(block.free), t},
                                        {std::uint32_t(block.solved), solved}};
         if (other) numbers.emplace(std::uint32_t(*block.other), *other);
         BoundEquation result = equation;
         for (Expr& subscript : result.at) subscript = make_.with(subscript, numbers);
-        std::ranges::replace(result.indices, block.free, of.quotient);
+        const auto place = std::ranges::find(result.indices, block.free);
+        *place = of.quotient;
+        if (of.index) result.indices.insert(place + 1, *of.index);
         result.value = make_.with(result.value, numbers);
         Reduction& reduction = *result.reduction;
         if (block.other) {

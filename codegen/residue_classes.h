@@ -15,6 +15,8 @@ namespace ricci::codegen {
 ///     for q:  dA[2*q]   := sum[m in 0:2 | 0 <= q-m < size(dO)](dO[q-m]*F[2*m])
 ///     for q:  dA[2*q+1] := sum[m in 0:1 | 0 <= q-m < size(dO)](dO[q-m]*F[2*m+1])
 ///
+/// Neighbouring residues whose ranges are the same are an index of one equation, as all those of a
+/// kernel that is as long as its stride: for q, rho in 0:16: dA[16*q+rho] := dO[q]*F[rho].
 /// Updates at affine places become such sums first (codegen/gather_update.h). With a stride of 1
 /// there is one class. Equations between two indices, `t == 2*y + 3*r`, are
 /// solved too. What has fewer than `least_points` points stays as it is. The order in which points

@@ -39,6 +39,34 @@ TEST_CASE("the gradient of a strided convolution is one equation for each residu
           "9](dO.3[-1*y.7+t.6]*F.1[2*t.6+1-2*(-1*y.7+t.6)])\n");
 }
 
+TEST_CASE("residues with the same ranges are one equation with an index more") {
+    CHECK(gradient_by_class("O[y] := A[16*y+r]*F[r]", 64, 16, 4) ==
+          "for t.4 in 0:4, t.6 in 0:16:\n"
+          "  dA.4[16*t.4+t.6] := f32 sum[y.5 in 0:1 | -1*y.5+t.4 >= 0 && -1*y.5+t.4 < "
+          "4](dO.3[-1*y.5+t.4]*F.1[16*t.4+t.6-16*(-1*y.5+t.4)])\n");
+    // Of a kernel that is shorter than its stride some elements are in no class; of a longer one
+    // some residues have a point more.
+    CHECK(gradient_by_class("O[y] := A[5*y+r]*F[r]", 40, 3, 8) ==
+          "for t.4 in 0:8, t.6 in 0:3:\n"
+          "  dA.4[5*t.4+t.6] := f32 sum[y.5 in 0:1 | -1*y.5+t.4 >= 0 && -1*y.5+t.4 < "
+          "8](dO.3[-1*y.5+t.4]*F.1[5*t.4+t.6-5*(-1*y.5+t.4)])\n");
+    CHECK(gradient_by_class("O[y] := A[4*y+r]*F[r]", 44, 11, 9) ==
+          "for t.4 in 0:11, t.6 in 0:3:\n"
+          "  dA.4[4*t.4+t.6] := f32 sum[y.5 in 0:3 | -1*y.5+t.4 >= 0 && -1*y.5+t.4 < "
+          "9](dO.3[-1*y.5+t.4]*F.1[4*t.4+t.6-4*(-1*y.5+t.4)])\n"
+          "for t.7 in 0:11:\n"
+          "  dA.5[4*t.7+3] = f32 sum[y.8 in 0:2 | -1*y.8+t.7 >= 0 && -1*y.8+t.7 < "
+          "9](dO.3[-1*y.8+t.7]*F.1[4*t.7+3-4*(-1*y.8+t.7)])\n");
+    // The last quotient has fewer residues.
+    CHECK(gradient_by_class("O[y] := A[4*y+r]*F[r]", 42, 4, 10) ==
+          "for t.4 in 0:11, t.6 in 0:2:\n"
+          "  dA.4[4*t.4+t.6] := f32 sum[y.5 in 0:1 | -1*y.5+t.4 >= 0 && -1*y.5+t.4 < "
+          "10](dO.3[-1*y.5+t.4]*F.1[4*t.4+t.6-4*(-1*y.5+t.4)])\n"
+          "for t.7 in 0:10, t.9 in 2:4:\n"
+          "  dA.5[4*t.7+t.9] = f32 sum[y.8 in 0:1 | -1*y.8+t.7 >= 0 && -1*y.8+t.7 < "
+          "10](dO.3[-1*y.8+t.7]*F.1[4*t.7+t.9-4*(-1*y.8+t.7)])\n");
+}
+
 TEST_CASE("a band without stride is one sum over its width") {
     CHECK(gradient_by_class("O[y] := A[y+r]*F[r]", 20, 3, 18) ==
           "for t.2 in 0:20:\n"
