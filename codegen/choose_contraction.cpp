@@ -41,24 +41,17 @@ class Chooser {
     Chooser(const Kernel& kernel, Contraction contraction, const Target& target)
         : kernel_(kernel), depth_(double(points(kernel.reduced))), target_(target) {
         choice_.contraction = std::move(contraction);
-        const std::vector<Axis>& rows = choice_.contraction.rows;
-        choice_.row_axis = *std::ranges::max_element(
-            rows, [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
+        choice_.row_axis = longest_row_axis();
     }
 
     std::optional<ContractionChoice> run() {
         std::optional<ContractionChoice> best;
-        for (const Pairing pairing : {Pairing::none, Pairing::pairs}) {
-            if (!is_possible(pairing)) continue;
-            choice_.pairing = pairing;
-            for (const TileShape& tile :
-                 large_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
-                choice_.tile = tile;
-                for (const bool may_stay : {true, false}) {
-                    choose_places(may_stay);
-                    if (estimate() && (!best || choice_.cycles < best->cycles)) best = choice_;
-                }
-            }
+        const std::int64_t longest = longest_row_axis().extent;
+        for (const Axis& axis : c().rows) {
+            if (2 * axis.extent < longest) continue;
+            choice_.row_axis = axis;
+            for (const Pairing pairing : {Pairing::none, Pairing::pairs})
+                if (is_possible(pairing)) consider_tiles(pairing, best);
         }
         return best;
     }
@@ -82,6 +75,27 @@ class Chooser {
 
   private:
     [[nodiscard]] const Contraction& c() const { return choice_.contraction; }
+
+    [[nodiscard]] Axis longest_row_axis() const {
+        return *std::ranges::max_element(
+            c().rows, [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
+    }
+    void consider_tiles(Pairing pairing, std::optional<ContractionChoice>& best) {
+        choice_.pairing = pairing;
+        for (const TileShape& tile : large_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
+            choice_.tile = tile;
+            const auto consider = [&](const Stay& stay) {
+                choose_places(stay);
+                if (!estimate()) return false;
+                if (!best || choice_.cycles < best->cycles) best = choice_;
+                return true;
+            };
+            const bool may_stay = consider({.columns = true});
+            const bool may_be_packed = consider({.columns = false});
+            // Conditions may keep rows from panels.
+            if (!may_stay && !may_be_packed) (void)consider({.columns = true, .rows = true});
+        }
+    }
 
     [[nodiscard]] bool conditions_allow() const {
         if (kernel_.conditions.rest) return false;
@@ -135,14 +149,20 @@ class Chooser {
         return double(points(c().columns)) * double(c().lane.extent);
     }
 
-    /// Columns that could be read where they stand are, or are packed.
-    void choose_places(bool may_columns_stay) {
+    /// Which operands that can be read where they stand are.
+    struct Stay {
+        bool columns = false;
+        bool rows = false;  ///< even where panels would be better
+    };
+    void choose_places(const Stay& stay) {
         choice_.rows.clear();
         for (const Operand& operand : c().row_operands)
-            choice_.rows.push_back(reading_of_rows(operand.term));
+            choice_.rows.push_back(stay.rows && may_rows_stay(operand.term)
+                                       ? Reading::in_place
+                                       : reading_of_rows(operand.term));
         choice_.columns.clear();
         for (const Operand& operand : c().column_operands)
-            choice_.columns.push_back(reading_of_columns(operand.term, may_columns_stay));
+            choice_.columns.push_back(reading_of_columns(operand.term, stay.columns));
     }
 
     /// Reads operands so wherever they can be.
@@ -212,7 +232,7 @@ class Chooser {
         double all = of_rows;
         for (const Axis& axis : kernel_.reduced) all *= lines(axis, axis.extent);
         return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
-               2 * all * line_bytes > double(target_.l2_bytes);
+               4 * all * line_bytes > double(target_.l2_bytes);
     }
     [[nodiscard]] Reading reading_of_columns(const Value& term, bool may_stay) const {
         if (!std::holds_alternative<Load>(term->term)) return Reading::packed;

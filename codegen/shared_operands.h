@@ -9,7 +9,7 @@ namespace ricci::codegen {
 /// When an array of its own pays for an operand.
 struct SharedOperandLimits {
     double points = 1 << 18;  ///< of the equation, at least: smaller ones are tested at each point
-    double reuse = 2;         ///< evaluations of the operand for each element, at least
+    double reuse = 1;         ///< evaluations of the operand for each element, at least
     double users = 8;  ///< free points for each evaluation that the operand does not depend on ...
     double much_reuse = 4;  ///< ... unless each element is evaluated that often
     /// Arrays of what are numbers of bf16 are of bf16: products take them in pairs.
