@@ -234,6 +234,7 @@ class Chooser {
         return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
                4 * all * line_bytes > double(target_.l2_bytes);
     }
+    /// Columns that share elements are always read where they stand; others if they may.
     [[nodiscard]] Reading reading_of_columns(const Value& term, bool may_stay) const {
         if (!std::holds_alternative<Load>(term->term)) return Reading::packed;
         const std::int64_t step = step_of_columns(term);
@@ -324,7 +325,7 @@ class Chooser {
     /// until the next tile asks for them.
     [[nodiscard]] double line_cycles() const {
         constexpr double of_column = 0.8;  // those of a tile are asked for ahead
-        constexpr double of_row = 20;
+        constexpr double of_row = 20;      // each from a page of its own, of much memory
         const TileShape& tile = choice_.tile;
         const double tiles = double(choice_.tiles);
         const auto cache = double(target_.l2_bytes);

@@ -52,6 +52,7 @@ std::vector<Kernel> split_columns(const Kernel& kernel, const ContractionChoice&
     constexpr double least_saved = 0.03;
     const Axis& lane = choice.contraction.lane;
     const std::int64_t lanes = choice.tile.lanes;
+    if (target.forced == Forced::tiles || kernel.has_meeting_writes()) return {};
     if (choice.flattened || !kernel.conditions.is_empty() || !kernel.slices.empty()) return {};
     if (choice.pairing == Pairing::pairs || lane.extent <= lanes) return {};
     const auto axis = std::size_t(std::ranges::find(kernel.free, lane) - kernel.free.begin());
@@ -106,12 +107,11 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         lower_row_reduction(std::move(rows->kernel), rows->lanes, builder);
         return true;
     }
-    if (forced != Forced::tiles)
-        if (std::vector<Kernel> parts = split_columns(kernel, *choice, builder.target());
-            !parts.empty()) {
-            for (Kernel& part : parts) lower(std::move(part), builder, splitting);
-            return true;
-        }
+    if (std::vector<Kernel> parts = split_columns(kernel, *choice, builder.target());
+        !parts.empty()) {
+        for (Kernel& part : parts) lower(std::move(part), builder, splitting);
+        return true;
+    }
     if (!builder.tunings() || !kernel.slices.empty()) {
         lower_tiles(kernel, std::move(*choice), builder, {});
         return true;

@@ -164,6 +164,23 @@ TEST_CASE("columns that whole tiles leave over have tiles of their own") {
               {{"A", array({60, 100})}, {"B", array({100, columns})}, {"s", array({columns})}});
 }
 
+TEST_CASE("rows of a tile stand beside each other, of a padded copy that many results share") {
+    const auto plan = [](const std::string& text, const Shape& images) {
+        const Signature given{{"X", array(images)}, {"W", array({512, images[1], 3, 3})}};
+        return str(codegen::plan(bound(text, given), example_target(64)));
+    };
+    // Not the eight images, whose rows are apart.
+    const std::string deep =
+        plan("Y[n,o,y,x] := X[n,c,pad(y+u-1,1),pad(x+v-1,1)]*W[o,c,u,v]", {8, 1024, 7, 7});
+    CHECK(deep.find("  tile n ") == std::string::npos);
+    CHECK(deep.find("  direct rows ") != std::string::npos);
+    const std::string strided = plan(
+        "Y[n,o,y,x] := X[n,c,pad(2*y+u-1,1),pad(2*x+v-1,1)]*W[o,c,u,v] where y in 0:7, x in 0:7",
+        {4, 512, 14, 14});
+    CHECK(strided.find("shared") != std::string::npos);
+    CHECK(strided.find("Y_before") == std::string::npos);
+}
+
 TEST_CASE("operands that any reduced axis has contiguous are packed by squares") {
     for (const std::string operand : {"B[j,c,f,e]", "B[j,f,c,e]", "B[j,e,c,f]"}) {
         CAPTURE(operand);
