@@ -1,7 +1,9 @@
 // bench/limits.cpp – what the machine can do, measured by loops that do nothing else
 #include "bench/limits.h"
 
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -15,42 +17,78 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// 24 independent accumulators hide the latency of every core's two FMA units. GCC's vector type of
-// 16 floats is one AVX-512 register, and two AVX2 registers where there is no AVX-512.
-typedef float Lanes __attribute__((vector_size(64)));
+// Independent accumulators, enough to hide the latency of every core's two FMA units; they and two
+// factors fit into sixteen registers of any width.
 constexpr int chains = 12;
 constexpr int steps = 2000;
+constexpr int most_lanes = 16;
 
-#define RICCI_BENCH_TARGETS \
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+/// Accumulators of one thread.
+using Sums = std::array<float, std::size_t(most_lanes) * chains>;
 
-RICCI_BENCH_TARGETS void fma_steps(Lanes* sums, Lanes a, Lanes b) {
+/// A fused multiply-add in each slot.
+template <int lanes>
+inline __attribute__((always_inline)) void fma_steps(Sums& sums) {
+    typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
+    const Lanes a = Lanes{} + 0.999F, b = Lanes{} + 0.001F;
     Lanes s[chains];
-    for (int c = 0; c < chains; ++c) s[c] = sums[c];
+    std::memcpy(s, sums.data(), sizeof s);
     for (int n = 0; n < steps; ++n)
 #pragma GCC unroll 12
         for (int c = 0; c < chains; ++c) s[c] = s[c] * a + b;
-    for (int c = 0; c < chains; ++c) sums[c] = s[c];
+    std::memcpy(sums.data(), s, sizeof s);
 }
 
-RICCI_BENCH_TARGETS void distance_steps(Lanes* sums, Lanes a, Lanes b) {
+template <int lanes>
+inline __attribute__((always_inline)) void distance_steps(Sums& sums) {
+    typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
+    const Lanes a = Lanes{} + 0.5F, b = Lanes{} + 0.001F;
     Lanes s[chains];
-    for (int c = 0; c < chains; ++c) s[c] = sums[c];
+    std::memcpy(s, sums.data(), sizeof s);
     for (int n = 0; n < steps; ++n)
 #pragma GCC unroll 12
         for (int c = 0; c < chains; ++c) {
             const Lanes d = a - s[c];
             s[c] = d * b + s[c];
         }
-    for (int c = 0; c < chains; ++c) sums[c] = s[c];
+    std::memcpy(sums.data(), s, sizeof s);
 }
+
+/// A loop for one width of vectors.
+struct Loop {
+    int lanes = 0;
+    void (*run)(Sums& sums) = nullptr;
+};
+
+#ifdef __x86_64__
+__attribute__((target("arch=x86-64-v4"))) void fma_avx512(Sums& sums) { fma_steps<16>(sums); }
+__attribute__((target("arch=x86-64-v3"))) void fma_avx2(Sums& sums) { fma_steps<8>(sums); }
+__attribute__((target("arch=x86-64-v4"))) void distance_avx512(Sums& sums) {
+    distance_steps<16>(sums);
+}
+__attribute__((target("arch=x86-64-v3"))) void distance_avx2(Sums& sums) {
+    distance_steps<8>(sums);
+}
+/// The loop of the widest vectors that the processor has.
+Loop widest(Loop avx512, Loop avx2, Loop otherwise) {
+    if (__builtin_cpu_supports("avx512f")) return avx512;
+    return __builtin_cpu_supports("avx2") ? avx2 : otherwise;
+}
+Loop fma_loop() { return widest({16, fma_avx512}, {8, fma_avx2}, {4, fma_steps<4>}); }
+Loop distance_loop() {
+    return widest({16, distance_avx512}, {8, distance_avx2}, {4, distance_steps<4>});
+}
+#else
+Loop fma_loop() { return {4, fma_steps<4>}; }
+Loop distance_loop() { return {4, distance_steps<4>}; }
+#endif
 
 /// Operations a second of `step`, which does `operations` a call, on all threads together.
 double rate(int threads, double seconds, double operations,
-            const std::function<void(Lanes*)>& step) {
+            const std::function<void(Sums&)>& step) {
     std::vector<double> rates(static_cast<std::size_t>(threads));
     const auto work = [&](std::size_t t) {
-        Lanes sums[chains] = {};
+        alignas(64) Sums sums = {};
         step(sums);
         // Linux may take 15 ms to spread new threads over the cores.
         const auto spread = Clock::now() + std::chrono::milliseconds(threads > 1 ? 20 : 0);
@@ -62,7 +100,7 @@ double rate(int threads, double seconds, double operations,
             for (int n = 0; n < 16; ++n) step(sums);
             done += 16 * operations;
         }
-        volatile float keep = sums[0][0];
+        volatile float keep = sums[0];
         (void)keep;
         rates[t] = done / elapsed;
     };
@@ -75,30 +113,27 @@ double rate(int threads, double seconds, double operations,
     return total;
 }
 
-constexpr double lane_steps = static_cast<double>(sizeof(Lanes) / sizeof(float)) * chains * steps;
-
 #ifdef __x86_64__
-__attribute__((target("avx512bf16,avx512f"))) void bf16_steps(Lanes* sums, Lanes a, Lanes b) {
-    Lanes s[chains];
-    for (int c = 0; c < chains; ++c) s[c] = sums[c];
+__attribute__((target("avx512bf16,avx512f"))) void bf16_steps(Sums& sums) {
+    __m512 s[chains];
+    std::memcpy(s, sums.data(), sizeof s);
     for (int n = 0; n < steps; ++n)
 #pragma GCC unroll 12
         for (int c = 0; c < chains; ++c)
-            s[c] = static_cast<Lanes>(_mm512_dpbf16_ps(static_cast<__m512>(s[c]),
-                                                       reinterpret_cast<__m512bh>(a),
-                                                       reinterpret_cast<__m512bh>(b)));
-    for (int c = 0; c < chains; ++c) sums[c] = s[c];
+            s[c] = _mm512_dpbf16_ps(s[c], __m512bh{}, __m512bh{});
+    std::memcpy(sums.data(), s, sizeof s);
 }
 #else
-void bf16_steps(Lanes*, Lanes, Lanes) {}
+void bf16_steps(Sums&) {}
 #endif
+
+double rate_of(const Loop& loop, double operations, int threads, double seconds) {
+    return rate(threads, seconds, operations * loop.lanes * chains * steps, loop.run);
+}
 
 }  // namespace
 
-double fma_limit(int threads, double seconds) {
-    const Lanes a = Lanes{} + 0.999F, b = Lanes{} + 0.001F;
-    return rate(threads, seconds, 2 * lane_steps, [&](Lanes* sums) { fma_steps(sums, a, b); });
-}
+double fma_limit(int threads, double seconds) { return rate_of(fma_loop(), 2, threads, seconds); }
 
 bool has_bf16_dot() {
 #ifdef __x86_64__
@@ -109,13 +144,11 @@ bool has_bf16_dot() {
 }
 
 double bf16_limit(int threads, double seconds) {
-    return rate(threads, seconds, 4 * lane_steps,
-                [](Lanes* sums) { bf16_steps(sums, Lanes{}, Lanes{}); });
+    return rate_of({most_lanes, bf16_steps}, 4, threads, seconds);
 }
 
 double distance_limit(int threads, double seconds) {
-    const Lanes a = Lanes{} + 0.5F, b = Lanes{} + 0.001F;
-    return rate(threads, seconds, 3 * lane_steps, [&](Lanes* sums) { distance_steps(sums, a, b); });
+    return rate_of(distance_loop(), 3, threads, seconds);
 }
 
 }  // namespace bench

@@ -16,7 +16,6 @@ namespace bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-typedef float Lanes __attribute__((vector_size(64)));
 
 struct Free {
     void operator()(void* p) const { std::free(p); }
@@ -46,14 +45,27 @@ void copy_streaming(char* to, const char* from, std::size_t bytes) {
                          _mm_load_si128(reinterpret_cast<const __m128i*>(from + n)));
     _mm_sfence();
 }
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) float read_all(
-    const char* from, std::size_t bytes) {
-    Lanes s[4] = {};
-    const auto* lanes = reinterpret_cast<const Lanes*>(from);
-    for (std::size_t n = 0; n + 4 <= bytes / sizeof(Lanes); n += 4)
-        for (int c = 0; c < 4; ++c) s[c] += lanes[n + static_cast<std::size_t>(c)];
-    const Lanes sum = s[0] + s[1] + s[2] + s[3];
-    return sum[0];
+template <int bytes>
+inline __attribute__((always_inline)) float sum_all(const char* from, std::size_t size) {
+    typedef float Lanes __attribute__((vector_size(bytes)));
+    constexpr std::size_t sums = 256 / bytes;
+    Lanes s[sums] = {};
+    const Lanes* next = reinterpret_cast<const Lanes*>(from);
+    for (std::size_t n = 0; n + sums <= size / bytes; n += sums)
+#pragma GCC unroll 16
+        for (std::size_t c = 0; c < sums; ++c) s[c] += next[n + c];
+    for (std::size_t c = 1; c < sums; ++c) s[0] += s[c];
+    return s[0][0];
+}
+__attribute__((target("arch=x86-64-v4"))) float sum_avx512(const char* from, std::size_t size) {
+    return sum_all<64>(from, size);
+}
+__attribute__((target("arch=x86-64-v3"))) float sum_avx2(const char* from, std::size_t size) {
+    return sum_all<32>(from, size);
+}
+float read_all(const char* from, std::size_t size) {
+    if (__builtin_cpu_supports("avx512f")) return sum_avx512(from, size);
+    return __builtin_cpu_supports("avx2") ? sum_avx2(from, size) : sum_all<16>(from, size);
 }
 
 /// Seconds of `work` on parts of `bytes` by all threads at once; the median of some turns. Threads

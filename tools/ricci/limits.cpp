@@ -2,8 +2,10 @@
 #include "tools/ricci/limits.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -16,31 +18,59 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Compiled for each of these; the loader takes the widest that the processor has.
-#define RICCI_EVERY_WIDTH \
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-
-typedef float Floats __attribute__((vector_size(64)));
-typedef double Doubles __attribute__((vector_size(64)));
-
-// Independent sums, enough to hide the latency of two units of four cycles.
+// Independent sums, enough to hide the latency of two units of four cycles, and few enough that they
+// and two factors fit into sixteen registers of any width.
 constexpr int chains = 12;
 constexpr int steps = 2000;
 
-template <class Lanes>
-inline __attribute__((always_inline)) void multiply_add(Lanes* sums, Lanes a, Lanes b) {
+/// Sums of vectors of so many bytes, one after the other.
+template <int bytes, class Element>
+inline __attribute__((always_inline)) void multiply_add(Element* sums) {
+    typedef Element Lanes __attribute__((vector_size(bytes)));
+    const Lanes a = Lanes{} + static_cast<Element>(0.999);
+    const Lanes b = Lanes{} + static_cast<Element>(0.001);
     Lanes local[chains];
-    for (int c = 0; c < chains; ++c) local[c] = sums[c];
+    std::memcpy(local, sums, sizeof local);
     for (int n = 0; n < steps; ++n)
 #pragma GCC unroll 12
         for (int c = 0; c < chains; ++c) local[c] = local[c] * a + b;
-    for (int c = 0; c < chains; ++c) sums[c] = local[c];
+    std::memcpy(sums, local, sizeof local);
 }
 
-RICCI_EVERY_WIDTH void step_floats(Floats* sums, Floats a, Floats b) { multiply_add(sums, a, b); }
-RICCI_EVERY_WIDTH void step_doubles(Doubles* sums, Doubles a, Doubles b) {
-    multiply_add(sums, a, b);
+/// The loop for one width of vectors.
+template <class Element>
+struct Step {
+    int bytes = 16;
+    void (*run)(Element* sums) = multiply_add<16, Element>;
+};
+
+#ifdef __x86_64__
+#define RICCI_EVERY_WIDTH \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+template <class Element>
+__attribute__((target("arch=x86-64-v4"))) void step_avx512(Element* sums) {
+    multiply_add<64>(sums);
 }
+template <class Element>
+__attribute__((target("arch=x86-64-v3"))) void step_avx2(Element* sums) {
+    multiply_add<32>(sums);
+}
+/// Of the widest vectors that the processor has.
+template <class Element>
+Step<Element> widest_step() {
+    if (__builtin_cpu_supports("avx512f")) return {64, step_avx512<Element>};
+    if (__builtin_cpu_supports("avx2")) return {32, step_avx2<Element>};
+    return {};
+}
+#else
+#define RICCI_EVERY_WIDTH
+template <class Element>
+Step<Element> widest_step() {
+    return {};
+}
+#endif
+
+typedef double Doubles __attribute__((vector_size(64)));
 RICCI_EVERY_WIDTH void copy(Doubles* to, const Doubles* from, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
 }
@@ -68,20 +98,14 @@ double rate(int threads, double units, const std::function<void(std::size_t)>& s
     return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
-/// The sums of one thread. (As a template argument a vector type would lose its alignment.)
-template <class Lanes>
-struct Sums {
-    Lanes lanes[chains];
-};
-
-template <class Lanes, class Element>
-double multiply_add_rate(int threads, void (*step)(Lanes*, Lanes, Lanes), Element) {
-    const Lanes a = Lanes{} + static_cast<Element>(0.999);
-    const Lanes b = Lanes{} + static_cast<Element>(0.001);
-    std::vector<Sums<Lanes>> sums(static_cast<std::size_t>(threads), Sums<Lanes>{});
-    constexpr double lanes = sizeof(Lanes) / sizeof(Element);
+template <class Element>
+double multiply_add_rate(int threads) {
+    const Step<Element> step = widest_step<Element>();
+    const double lanes = double(step.bytes) / sizeof(Element);
+    constexpr std::size_t most = 64 / sizeof(Element) * chains;
+    std::vector<std::array<Element, most>> sums(static_cast<std::size_t>(threads));
     return rate(threads, 2 * lanes * chains * steps,
-                [&](std::size_t thread) { step(sums[thread].lanes, a, b); });
+                [&](std::size_t thread) { step.run(sums[thread].data()); });
 }
 
 double copy_rate(int threads) {
@@ -99,8 +123,8 @@ double copy_rate(int threads) {
 }  // namespace
 
 Limits measure_limits(DType dtype, int threads) {
-    return {.flops = dtype == DType::f64 ? multiply_add_rate(threads, &step_doubles, 0.0)
-                                         : multiply_add_rate(threads, &step_floats, 0.0F),
+    return {.flops = dtype == DType::f64 ? multiply_add_rate<double>(threads)
+                                         : multiply_add_rate<float>(threads),
             .bytes_per_second = copy_rate(threads)};
 }
 
