@@ -119,8 +119,7 @@ __attribute__((target("avx512bf16,avx512f"))) void bf16_steps(Sums& sums) {
     std::memcpy(s, sums.data(), sizeof s);
     for (int n = 0; n < steps; ++n)
 #pragma GCC unroll 12
-        for (int c = 0; c < chains; ++c)
-            s[c] = _mm512_dpbf16_ps(s[c], __m512bh{}, __m512bh{});
+        for (int c = 0; c < chains; ++c) s[c] = _mm512_dpbf16_ps(s[c], __m512bh{}, __m512bh{});
     std::memcpy(sums.data(), s, sizeof s);
 }
 #else

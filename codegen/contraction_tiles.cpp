@@ -19,9 +19,10 @@
 #include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_masks.h"
+#include "codegen/lane_steps.h"
+#include "codegen/nan_makers.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
-#include "codegen/quick_extrema.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
@@ -60,6 +61,10 @@ class ContractionLowering {
         if (nan_makers_)
             schedule_.directives.push_back(
                 {"look", "for NaN", {}, "without any an extremum is one instruction"});
+        if (!masks_.conditions().empty()) mask_needers_ = count_mask_needers(kernel_, c_, builder_);
+        if (mask_needers_)
+            schedule_.directives.push_back(
+                {"look", "for infinities", {}, "without any no sum needs a mask"});
         choose_depth_loops();
         make_registers();
         const Axis row_tiles{kernel_.nest.add(Var{"row_tile"}), rows_.tiles()};
@@ -176,7 +181,7 @@ class ContractionLowering {
         if (may_overlap())
             last_column_tile_ = kernel_.nest.add(Var{"is_last"});
         else if (!masks_.conditions().empty() || (is_any_direct && has_column_edge()))
-            masks_.make_registers(kernel_.nest, all_lanes());
+            masks_.make_registers(kernel_.nest, all_lanes(), mask_dtype());
         if (choice_.flattened && !masks_.conditions().empty())
             lane_places_.emplace(kernel_.nest, *choice_.flattened, all_lanes());
         for (const Operand& operand : c_.held) {
@@ -184,6 +189,11 @@ class ContractionLowering {
                 (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
             held_.push_back(add_registers(kernel_.nest, "held", operand.term->dtype, elements));
         }
+    }
+
+    [[nodiscard]] DType mask_dtype() const {
+        if (has_masked_stores(builder_.target())) return DType::boolean;
+        return size_bytes(kernel_.body->dtype) == 8 ? DType::i64 : DType::i32;
     }
 
     // Loops.
@@ -358,9 +368,9 @@ class ContractionLowering {
         return body;
     }
 
-    /// The reduced points; of maxima that need not look for NaN both ways.
+    /// The reduced points: in the short way where nothing was found that needs the careful one.
     Body depth() {
-        if (!nan_makers_) return all_points();
+        if (!nan_makers_ && !mask_needers_) return all_points();
         const DType dtype = kernel_.body->dtype;
         const auto name = [&](Body& body, const Value& value) {
             body.push_back(make_let(kernel_.next_let, value));
@@ -370,11 +380,15 @@ class ContractionLowering {
             return make_operation(op, {value, make_number(dtype, 0)}, DType::boolean);
         };
         Body body;
-        const Value count = name(body, nan_makers_);
+        const Value count = name(body, nan_makers_ ? nan_makers_ : mask_needers_);
         Body quick;
-        quick_one_ = name(quick, make_operation(Op::add, {count, make_number(dtype, 1)}, dtype));
+        if (nan_makers_)
+            quick_one_ =
+                name(quick, make_operation(Op::add, {count, make_number(dtype, 1)}, dtype));
+        adds_zeros_ = bool(mask_needers_);
         append(quick, all_points());
         quick_one_ = nullptr;
+        adds_zeros_ = false;
         append(body, guarded(compare(Op::eq, count), std::move(quick)));
         append(body, guarded(compare(Op::gt, count), all_points()));
         return body;
@@ -504,7 +518,7 @@ class ContractionLowering {
 
     /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
     Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
-        if (masks_.conditions().empty() && !quick_one_)
+        if (adds_zeros_ || (masks_.conditions().empty() && !quick_one_))
             return combine(kernel_, accumulator_, element, value, {});
         const Value old = make_load(kernel_.nest, accumulator_.value, {element});
         const Op op = combining_op(accumulator_.reducer, value->dtype);
@@ -575,8 +589,11 @@ class ContractionLowering {
     Accumulator accumulator_;
     /// How much may make a NaN, where maxima and minima may do without looking for it.
     Value nan_makers_;
-    Value quick_one_;   ///< a 1, while the loops that do so are made
-    AffineForm depth_;  ///< the line of the panels that is being read
+    Value quick_one_;  ///< a 1, while the loops that do so are made
+    /// How much needs masks, where sums may else add zeros in lanes that are not taken.
+    Value mask_needers_;
+    bool adds_zeros_ = false;  ///< while the loops that do so are made
+    AffineForm depth_;         ///< the line of the panels that is being read
     std::vector<AxisRange> depth_loops_;
     Value depth_test_;
     bool are_conditions_packed_ = false;      ///< panels hold only the points that count

@@ -30,11 +30,12 @@ void LaneMasks::take_conditions(Kernel& kernel, VarId lane, bool set_before) {
     outer_loops_ = std::size_t(inner.begin() - kernel.reduced.begin());
 }
 
-void LaneMasks::make_registers(Nest& nest, const Lanes& lanes) {
+void LaneMasks::make_registers(Nest& nest, const Lanes& lanes, DType kept) {
     lanes_ = lanes;
+    kept_ = axes_.empty() ? DType::boolean : kept;
     const std::int64_t elements = lanes.lanes * lanes.unroll;
-    mask_ = axes_.empty() ? add_registers(nest, "mask", DType::boolean, elements)
-                          : add_scratch(nest, "masks", DType::boolean, points(axes_) * elements);
+    mask_ = axes_.empty() ? add_registers(nest, "mask", kept_, elements)
+                          : add_scratch(nest, "masks", kept_, points(axes_) * elements);
 }
 
 Body LaneMasks::set(Nest& nest,
@@ -42,7 +43,11 @@ Body LaneMasks::set(Nest& nest,
     if (!mask_) return {};
     Body body = over_lanes(nest, lanes_, [&](const AffineForm& lane) {
         Body store;
-        store.push_back(make_store(*mask_, {place() + lane}, is_taken(lane)));
+        Value taken = is_taken(lane);
+        if (kept_ != DType::boolean)
+            taken = make_operation(Op::select,
+                                   {taken, make_number(kept_, -1), make_number(kept_, 0)}, kept_);
+        store.push_back(make_store(*mask_, {place() + lane}, taken));
         return store;
     });
     for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
@@ -54,7 +59,10 @@ Body LaneMasks::set(Nest& nest,
 }
 
 Value LaneMasks::is_taken(const Nest& nest, const AffineForm& lane) const {
-    return mask_ ? make_load(nest, *mask_, {place() + lane}) : nullptr;
+    if (!mask_) return nullptr;
+    const Value kept = make_load(nest, *mask_, {place() + lane});
+    if (kept_ == DType::boolean) return kept;
+    return make_operation(Op::lt, {kept, make_number(kept_, 0)}, DType::boolean);
 }
 
 Value LaneMasks::is_first() const {

@@ -21,7 +21,9 @@ class LaneMasks {
     /// Reduced loops outside of the mask that is set.
     [[nodiscard]] std::size_t outer_loops() const { return outer_loops_; }
 
-    void make_registers(Nest& nest, const Lanes& lanes);
+    /// Masks that are set before the loops are kept as bool, or as integers as wide as lanes, which
+    /// targets without masked arithmetic take as they are.
+    void make_registers(Nest& nest, const Lanes& lanes, DType kept);
     [[nodiscard]] bool is_made() const { return mask_.has_value(); }
     /// Sets the mask of a reduced point, or all of them.
     [[nodiscard]] Body set(Nest& nest,
@@ -40,6 +42,7 @@ class LaneMasks {
     std::vector<Axis> axes_;  ///< each of their points has a mask, where all are set before
     Lanes lanes_;
     std::optional<BufferId> mask_;
+    DType kept_ = DType::boolean;  ///< or -1 where a lane is taken, else 0
 };
 
 }  // namespace ricci::codegen

@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Independent sums, enough to hide the latency of two units of four cycles, and few enough that they
-// and two factors fit into sixteen registers of any width.
+// Independent sums, enough to hide the latency of two units of four cycles, and few enough that
+// they and two factors fit into sixteen registers of any width.
 constexpr int chains = 12;
 constexpr int steps = 2000;
 

@@ -1,10 +1,12 @@
-// codegen/quick_extrema.cpp – maxima and minima that need not look for NaN
-#include "codegen/quick_extrema.h"
+// codegen/nan_makers.cpp – operands that are looked through for what could make a NaN
+#include "codegen/nan_makers.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 
+#include "codegen/lane_steps.h"
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
 
@@ -91,18 +93,15 @@ Value is_known(Numbers numbers, const Value& term) {
     return compare(Op::lt, make_operation(Op::abs, {term}, term->dtype), infinity);
 }
 
-}  // namespace
-
-Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuilder& builder) {
-    if (kernel.reducer != Reducer::max && kernel.reducer != Reducer::min) return nullptr;
+/// How many elements of the operands are not known to be such numbers; null where looking does not
+/// pay.
+Value count_unknown(Kernel& kernel, const std::vector<Value>& operands, Numbers numbers,
+                    PlanBuilder& builder) {
     const DType dtype = kernel.body->dtype;
     if ((dtype != DType::f32 && dtype != DType::f64) || !kernel.slices.empty()) return nullptr;
-    const std::optional<Numbers> numbers = sufficient(*kernel.reducer, contraction);
-    if (!numbers) return nullptr;
-    const std::vector<Value> operands = terms(contraction);
     double looked_at = 0;
     for (const Value& term : operands) {
-        if (!is_inside_everywhere(kernel, term)) return nullptr;
+        if (term->dtype != dtype || !is_inside_everywhere(kernel, term)) return nullptr;
         looked_at += double(points(axes_of(kernel, term)));
     }
     if (double(points(kernel.free)) * double(points(kernel.reduced)) < least_reads * looked_at)
@@ -119,7 +118,7 @@ Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuild
         count.reducer = Reducer::sum;
         count.body = make_operation(
             Op::select,
-            {is_known(*numbers, operands[i]), make_number(dtype, 0), make_number(dtype, 1)}, dtype);
+            {is_known(numbers, operands[i]), make_number(dtype, 0), make_number(dtype, 1)}, dtype);
         count.writes = {Store{.buffer = count.argument(builder.plan(), place, true),
                               .at = {},
                               .value = make_let_value(0, dtype),
@@ -130,6 +129,28 @@ Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuild
         all = all ? make_operation(Op::add, {all, found}, dtype) : found;
     }
     return all;
+}
+
+}  // namespace
+
+Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuilder& builder) {
+    if (kernel.reducer != Reducer::max && kernel.reducer != Reducer::min) return nullptr;
+    if (!is_floating(kernel.body->dtype)) return nullptr;
+    const std::optional<Numbers> numbers = sufficient(*kernel.reducer, contraction);
+    return numbers ? count_unknown(kernel, terms(contraction), *numbers, builder) : nullptr;
+}
+
+Value count_mask_needers(Kernel& kernel, const Contraction& contraction, PlanBuilder& builder) {
+    if (kernel.reducer != Reducer::sum || has_masked_stores(builder.target())) return nullptr;
+    const auto& [rows, columns] = std::tie(contraction.row_operands, contraction.column_operands);
+    if (rows.size() != 1 || columns.size() != 1 || !contraction.held.empty()) return nullptr;
+    const auto* product = std::get_if<Operate>(&contraction.body->term);
+    if (product == nullptr || product->op != Op::mul) return nullptr;
+    const auto is_factor = [&](const Value& term) {
+        return product->args[0] == term || product->args[1] == term;
+    };
+    if (!is_factor(rows[0].term) || !is_factor(columns[0].term)) return nullptr;
+    return count_unknown(kernel, {rows[0].term}, Numbers::finite, builder);
 }
 
 Value quick_extremum(Reducer reducer, const Value& value, const Value& old) {

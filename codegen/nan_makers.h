@@ -1,9 +1,10 @@
-// codegen/quick_extrema.h – maxima and minima that need not look for NaN
+// codegen/nan_makers.h – operands that are looked through for what could make a NaN
 //
-// A maximum that propagates NaN takes two instructions, of numbers alone one. Where the operands of
-// a contraction are read far more often than they are long, a look through them first, for what
-// could make a NaN, pays: tiles then take the short way, or the careful one when something was
-// found. Both give the same bits of numbers.
+// A maximum that propagates NaN takes two instructions, of numbers alone one. A product with the 0
+// that stands for a lane that is not taken may be added like any other, without a mask, unless it
+// is that of an infinity or NaN. Where the operands of a contraction are read far more often than
+// they are long, a look through them first pays: tiles then take the short way, or the careful one
+// when something was found. Both give the same numbers.
 #pragma once
 
 #include "codegen/contraction.h"
@@ -17,6 +18,11 @@ namespace ricci::codegen {
 /// does not pay.
 [[nodiscard]] Value count_nan_makers(Kernel& kernel, const Contraction& contraction,
                                      PlanBuilder& builder);
+
+/// The same of the rows' operand of a sum of products whose columns are 0 in lanes that are not
+/// taken. Empty where the target adds under masks at no cost, too.
+[[nodiscard]] Value count_mask_needers(Kernel& kernel, const Contraction& contraction,
+                                       PlanBuilder& builder);
 
 /// The larger (`max`) or smaller of two numbers, the second where both are equal.
 [[nodiscard]] Value quick_extremum(Reducer reducer, const Value& value, const Value& old);

@@ -1,12 +1,16 @@
-// tests/codegen/quick_extrema_test.cpp – maxima and minima of a contraction with and without NaN
+// tests/codegen/nan_makers_test.cpp – maxima without a look for NaN, sums without masks
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "codegen/cpu/compile.h"
+#include "runtime/executor.h"
 #include "runtime/function.h"
+#include "runtime/reference.h"
 #include "tests/codegen/check_plan.h"
+#include "tests/support/compare.h"
 
 namespace ricci::tests {
 namespace {
@@ -99,6 +103,76 @@ TEST_CASE("what an operand holds beside numbers goes where it belongs") {
     CHECK(difference(run(f, infinity, -infinity, 2), 3, infinity, row) == "at 17, 90: nan");
     CHECK(difference(run(g, infinity, -infinity, 2), 3, -infinity,
                      [](std::int64_t, std::int64_t j) { return j == 90; }) == "at 17, 90: nan");
+}
+
+// The gradient of a padded convolution: lanes at the edge take no part in some taps.
+constexpr const char* input_gradient =
+    "dX[n,c,t,u] := sum[o,r,s | t-r+1 >= 0 && t-r+1 < 12 && u-s+1 >= 0 && u-s+1 < 12]"
+    "(dY[n,o,t-r+1,u-s+1]*W[o,c,r,s]) where t in 0:12, u in 0:12";
+Signature layer(DType dtype) {
+    return {{"dY", array({2, 5, 12, 12}, dtype)}, {"W", array({5, 3, 3, 3}, dtype)}};
+}
+
+TEST_CASE("sums under masks are looked through where masks cost, and only then") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Signature signature = layer(dtype);
+        const BoundProgram program = bound(input_gradient, signature);
+        for (const int vector_bytes : {16, 32, 64}) {
+            Target target = example_target(vector_bytes);
+            target.forced = Forced::tiles;
+            CAPTURE(vector_bytes);
+            CHECK(counts(program, target) == (vector_bytes == 64 ? 0 : 1));
+            CHECK(interpreted_difference(program, signature, target) == "");
+        }
+        CHECK(compiled_difference(program, signature) == "");
+    }
+    const auto counts_of = [](const std::string& text, const Signature& signature) {
+        Target target = example_target(32);
+        target.forced = Forced::tiles;
+        return counts(bound(text, signature), target);
+    };
+    const std::string text = input_gradient;
+    const std::string difference = text.substr(0, text.find("(dY")) +
+                                   "(dY[n,o,t-r+1,u-s+1]-W[o,c,r,s])" +
+                                   text.substr(text.find(" where"));
+    CHECK(counts_of(difference, layer(DType::f32)) == 0);
+    // Too few points for each weight.
+    CHECK(counts_of("Y[n,t] := sum[s | t-s >= 0 && t-s < 60](X[n,t-s]*W[n,s]) where t in 0:60",
+                    {{"X", array({40, 60})}, {"W", array({40, 60})}}) == 0);
+}
+
+TEST_CASE("a weight that is no number reaches the points that take it, and no others") {
+    Target target = codegen::cpu::host_target();
+    if (target.vector_bytes > 32) {
+        target = codegen::cpu::named_target("avx2");
+    }
+    for (const Forced forced : {Forced::nothing, Forced::tiles}) {
+        target.forced = forced;
+        const Signature signature = layer(DType::f32);
+        const BoundProgram program = bound(input_gradient, signature);
+        const runtime::Executable executable(program, "test", target);
+        for (const float special : {infinity, -infinity, nan, 1e30F}) {
+            std::vector<Array> values = random_arguments(program, signature, 3);
+            // Of the second channel, at the tap that the first row and column do not take.
+            values[1].span<float>()[(0 * 3 + 1) * 9 + 8] = special;
+            const std::vector<const Array*> arguments = {&values[0], &values[1]};
+            const Array found = executable.run(arguments)[0];
+            const Array expected = runtime::evaluate_with_bounds(program, values)[0].value;
+            for (std::int64_t n = 0; n < 2; ++n)
+                for (std::int64_t c = 0; c < 3; ++c)
+                    for (std::int64_t t = 0; t < 12; ++t)
+                        for (std::int64_t u = 0; u < 12; ++u) {
+                            const double is = found.at({n, c, t, u});
+                            const double wanted = expected.at({n, c, t, u});
+                            CAPTURE(c);
+                            CAPTURE(t);
+                            CAPTURE(u);
+                            CHECK(std::isnan(is) == std::isnan(wanted));
+                            if (std::isinf(is) || std::isinf(wanted)) CHECK(is == wanted);
+                            if (c != 1 || t == 0 || u == 0) CHECK(std::abs(is) < 1e3);
+                        }
+        }
+    }
 }
 
 }  // namespace
