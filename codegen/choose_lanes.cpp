@@ -87,7 +87,7 @@ class Chooser {
     /// contiguous results.
     [[nodiscard]] bool may_be_masked(const Axis& axis) const {
         const auto moves = [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; };
-        return has_masks_ && !kernel_.is_arg_reduction() &&
+        return target_.vector_bytes >= 32 && !kernel_.is_arg_reduction() &&
                std::ranges::none_of(kernel_.conditions.equal_zero, moves) &&
                std::ranges::all_of(kernel_.writes, [&](const Store& write) {
                    return write.at.affine.coefficient(axis.var) == 1;
@@ -155,7 +155,7 @@ class Chooser {
         const double body = body_operations_ + vector_touches(axis, lanes, true);
         const double write = write_operations_ + vector_touches(axis, lanes, false);
         const bool is_masked = moves_with(loops_, axis.var);
-        const double point = body + (is_masked ? mask_cycles : 0);
+        const double point = body + (is_masked ? mask_cycles * (has_masks_ ? 1 : 2) : 0);
         return {.axis = axis,
                 .is_masked = is_masked,
                 .lanes = lanes,
