@@ -382,13 +382,13 @@ class ContractionLowering {
         Body body;
         const Value count = name(body, nan_makers_ ? nan_makers_ : mask_needers_);
         Body quick;
-        if (nan_makers_)
+        is_quick_ = true;
+        if (nan_makers_ && adds_where_it_compares(builder_.target()))
             quick_one_ =
                 name(quick, make_operation(Op::add, {count, make_number(dtype, 1)}, dtype));
-        adds_zeros_ = bool(mask_needers_);
         append(quick, all_points());
         quick_one_ = nullptr;
-        adds_zeros_ = false;
+        is_quick_ = false;
         append(body, guarded(compare(Op::eq, count), std::move(quick)));
         append(body, guarded(compare(Op::gt, count), all_points()));
         return body;
@@ -518,15 +518,16 @@ class ContractionLowering {
 
     /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
     Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
-        if (adds_zeros_ || (masks_.conditions().empty() && !quick_one_))
+        const bool is_quick_extremum = is_quick_ && nan_makers_;
+        const bool is_masked = !masks_.conditions().empty() && !(is_quick_ && mask_needers_);
+        if (!is_masked && !is_quick_extremum)
             return combine(kernel_, accumulator_, element, value, {});
         const Value old = make_load(kernel_.nest, accumulator_.value, {element});
         const Op op = combining_op(accumulator_.reducer, value->dtype);
-        Value now = quick_one_ ? quick_extremum(accumulator_.reducer,
-                                                as_multiply_add(value, quick_one_), old)
-                               : make_operation(op, {old, value}, value->dtype);
-        if (!masks_.conditions().empty())
-            now = make_operation(Op::select, {is_read(column), now, old}, value->dtype);
+        const Value next = quick_one_ ? as_multiply_add(value, quick_one_) : value;
+        Value now = is_quick_extremum ? quick_extremum(accumulator_.reducer, next, old)
+                                      : make_operation(op, {old, next}, value->dtype);
+        if (is_masked) now = make_operation(Op::select, {is_read(column), now, old}, value->dtype);
         Body body;
         body.push_back(make_store(accumulator_.value, {element}, now));
         return body;
@@ -589,11 +590,11 @@ class ContractionLowering {
     Accumulator accumulator_;
     /// How much may make a NaN, where maxima and minima may do without looking for it.
     Value nan_makers_;
-    Value quick_one_;  ///< a 1, while the loops that do so are made
     /// How much needs masks, where sums may else add zeros in lanes that are not taken.
     Value mask_needers_;
-    bool adds_zeros_ = false;  ///< while the loops that do so are made
-    AffineForm depth_;         ///< the line of the panels that is being read
+    bool is_quick_ = false;  ///< while the loops are made that do so
+    Value quick_one_;        ///< a 1, meanwhile, where sums are to be multiply-adds
+    AffineForm depth_;       ///< the line of the panels that is being read
     std::vector<AxisRange> depth_loops_;
     Value depth_test_;
     bool are_conditions_packed_ = false;      ///< panels hold only the points that count

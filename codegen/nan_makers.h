@@ -27,8 +27,14 @@ namespace ricci::codegen {
 /// The larger (`max`) or smaller of two numbers, the second where both are equal.
 [[nodiscard]] Value quick_extremum(Reducer reducer, const Value& value, const Value& old);
 
-/// A sum `a + b` as `a * one + b`: processors that add and compare in the same units multiply in
-/// others. `one` is a 1 that a compiler does not see.
+/// Whether sums next to comparisons gain by being multiply-adds: Zen 5 adds and compares in the
+/// same units. Zen 2 and 3 multiply and compare in the same ones, Intel's processors with AVX2 do
+/// all three there.
+[[nodiscard]] inline bool adds_where_it_compares(const Target& target) {
+    return target.vector_bytes >= 64;
+}
+
+/// A sum `a + b` as `a * one + b`. `one` is a 1 that a compiler does not see.
 [[nodiscard]] Value as_multiply_add(const Value& sum, const Value& one);
 
 }  // namespace ricci::codegen
