@@ -12,14 +12,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <tuple>
 
 #include "base/integer.h"
 #include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_masks.h"
-#include "codegen/lane_steps.h"
 #include "codegen/nan_makers.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
@@ -50,7 +48,7 @@ class ContractionLowering {
                      std::move(directives)};
         are_conditions_packed_ = are_conditions_of_batch(kernel_, c_);
         take_row_conditions();
-        masks_.take_conditions(kernel_, c_.lane.var, is_narrow());
+        masks_.take_conditions(kernel_, c_.lane.var, is_narrow(kernel_, choice_, builder.target()));
     }
 
     void run() {
@@ -90,25 +88,6 @@ class ContractionLowering {
             row_conditions_.push_back(form);
             if (step > 0) form.constant += step * (rows_.step - 1);
         }
-    }
-
-    /// Whether a tile asks more of the second-level cache than of the multipliers, if it walks one
-    /// tap after the other through columns that are read in place: it has few rows for each line of
-    /// them, and the first-level cache does not hold what its taps share.
-    [[nodiscard]] bool is_narrow() const {
-        constexpr std::int64_t most_rows = 4;
-        if (tile_.rows > most_rows ||
-            std::ranges::find(choice_.columns, Reading::packed) != choice_.columns.end())
-            return false;
-        double bytes = double(tile_.columns()) * double(size_bytes(kernel_.body->dtype));
-        for (const Axis& axis : kernel_.reduced) {
-            const bool is_near = std::ranges::all_of(c_.column_operands, [&](const Operand& each) {
-                const auto* load = std::get_if<Load>(&each.term->term);
-                return load && std::abs(load->at.affine.coefficient(axis.var)) == 1;
-            });
-            if (!is_near) bytes *= double(axis.extent);
-        }
-        return 2 * bytes > double(builder_.target().l1_bytes);
     }
 
     /// Which lanes are read at the points of the inner loops.
@@ -181,7 +160,8 @@ class ContractionLowering {
         if (may_overlap())
             last_column_tile_ = kernel_.nest.add(Var{"is_last"});
         else if (!masks_.conditions().empty() || (is_any_direct && has_column_edge()))
-            masks_.make_registers(kernel_.nest, all_lanes(), mask_dtype());
+            masks_.make_registers(kernel_.nest, all_lanes(), kernel_.body->dtype,
+                                  builder_.target());
         if (choice_.flattened && !masks_.conditions().empty())
             lane_places_.emplace(kernel_.nest, *choice_.flattened, all_lanes());
         for (const Operand& operand : c_.held) {
@@ -189,11 +169,6 @@ class ContractionLowering {
                 (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
             held_.push_back(add_registers(kernel_.nest, "held", operand.term->dtype, elements));
         }
-    }
-
-    [[nodiscard]] DType mask_dtype() const {
-        if (has_masked_stores(builder_.target())) return DType::boolean;
-        return size_bytes(kernel_.body->dtype) == 8 ? DType::i64 : DType::i32;
     }
 
     // Loops.

@@ -2,7 +2,10 @@
 #include "codegen/lane_masks.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+
+#include "codegen/lane_steps.h"
 
 namespace ricci::codegen {
 
@@ -12,6 +15,24 @@ namespace {
 constexpr std::int64_t most_masks = 64;
 
 }  // namespace
+
+bool is_narrow(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
+    constexpr std::int64_t most_rows = 4;
+    const TileShape& tile = choice.tile;
+    if (tile.rows > most_rows ||
+        std::ranges::find(choice.columns, Reading::packed) != choice.columns.end())
+        return false;
+    double bytes = double(tile.columns()) * double(size_bytes(kernel.body->dtype));
+    for (const Axis& axis : kernel.reduced) {
+        const bool is_near =
+            std::ranges::all_of(choice.contraction.column_operands, [&](const Operand& each) {
+                const auto* load = std::get_if<Load>(&each.term->term);
+                return load && std::abs(load->at.affine.coefficient(axis.var)) == 1;
+            });
+        if (!is_near) bytes *= double(axis.extent);
+    }
+    return 2 * bytes > double(target.l1_bytes);
+}
 
 void LaneMasks::take_conditions(Kernel& kernel, VarId lane, bool set_before) {
     std::vector<AffineForm>& forms = kernel.conditions.at_least_zero;
@@ -30,9 +51,10 @@ void LaneMasks::take_conditions(Kernel& kernel, VarId lane, bool set_before) {
     outer_loops_ = std::size_t(inner.begin() - kernel.reduced.begin());
 }
 
-void LaneMasks::make_registers(Nest& nest, const Lanes& lanes, DType kept) {
+void LaneMasks::make_registers(Nest& nest, const Lanes& lanes, DType dtype, const Target& target) {
     lanes_ = lanes;
-    kept_ = axes_.empty() ? DType::boolean : kept;
+    if (!axes_.empty() && !has_masked_stores(target))
+        kept_ = size_bytes(dtype) == 8 ? DType::i64 : DType::i32;
     const std::int64_t elements = lanes.lanes * lanes.unroll;
     mask_ = axes_.empty() ? add_registers(nest, "mask", kept_, elements)
                           : add_scratch(nest, "masks", kept_, points(axes_) * elements);

@@ -5,10 +5,18 @@
 #include <optional>
 #include <vector>
 
+#include "base/target.h"
+#include "codegen/choose_contraction.h"
 #include "codegen/kernel.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
+
+/// Whether a tile asks more of the second-level cache than of the multipliers, if it walks one tap
+/// after the other through columns that are read in place: it has few rows for each line of them,
+/// and the first-level cache does not hold what its taps share.
+[[nodiscard]] bool is_narrow(const Kernel& kernel, const ContractionChoice& choice,
+                             const Target& target);
 
 class LaneMasks {
   public:
@@ -21,9 +29,9 @@ class LaneMasks {
     /// Reduced loops outside of the mask that is set.
     [[nodiscard]] std::size_t outer_loops() const { return outer_loops_; }
 
-    /// Masks that are set before the loops are kept as bool, or as integers as wide as lanes, which
-    /// targets without masked arithmetic take as they are.
-    void make_registers(Nest& nest, const Lanes& lanes, DType kept);
+    /// Masks of lanes of that type. What is set before the loops is kept as bool, or as integers as
+    /// wide as lanes, which targets without masked arithmetic take as they are.
+    void make_registers(Nest& nest, const Lanes& lanes, DType dtype, const Target& target);
     [[nodiscard]] bool is_made() const { return mask_.has_value(); }
     /// Sets the mask of a reduced point, or all of them.
     [[nodiscard]] Body set(Nest& nest,
