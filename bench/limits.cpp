@@ -71,8 +71,8 @@ __attribute__((target("arch=x86-64-v3"))) void distance_avx2(Sums& sums) {
 }
 /// The loop of the widest vectors that the processor has.
 Loop widest(Loop avx512, Loop avx2, Loop otherwise) {
-    if (__builtin_cpu_supports("avx512f")) return avx512;
-    return __builtin_cpu_supports("avx2") ? avx2 : otherwise;
+    if (__builtin_cpu_supports("x86-64-v4")) return avx512;
+    return __builtin_cpu_supports("x86-64-v3") ? avx2 : otherwise;
 }
 Loop fma_loop() { return widest({16, fma_avx512}, {8, fma_avx2}, {4, fma_steps<4>}); }
 Loop distance_loop() {

@@ -87,10 +87,16 @@ class Chooser {
     /// contiguous results.
     [[nodiscard]] bool may_be_masked(const Axis& axis) const {
         const auto moves = [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; };
-        return target_.vector_bytes >= 32 && !kernel_.is_arg_reduction() &&
+        return (has_masks_ || has_masked_moves()) && !kernel_.is_arg_reduction() &&
                std::ranges::none_of(kernel_.conditions.equal_zero, moves) &&
                std::ranges::all_of(kernel_.writes, [&](const Store& write) {
                    return write.at.affine.coefficient(axis.var) == 1;
+               });
+    }
+    /// AVX2 loads and stores some lanes of 4 and 8 bytes, and of no others.
+    [[nodiscard]] bool has_masked_moves() const {
+        return target_.vector_bytes >= 32 && std::ranges::all_of(all_, [&](const Touch& touch) {
+                   return size_bytes(kernel_.nest.at(touch.buffer).dtype) >= 4;
                });
     }
     /// Lanes must write different elements.
@@ -149,13 +155,18 @@ class Chooser {
         return std::min(lanes_, power_of_two_above(axis.extent));
     }
 
+    /// What a mask adds to a point: beside its part in making it a blend, where sums take no mask.
+    [[nodiscard]] double cycles_of_mask() const {
+        return has_masks_ ? mask_cycles : 2 * mask_cycles;
+    }
+
     [[nodiscard]] LanePlan over_free(const Axis& axis, std::int64_t lanes) const {
         const double vectors =
             free_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
         const double body = body_operations_ + vector_touches(axis, lanes, true);
         const double write = write_operations_ + vector_touches(axis, lanes, false);
         const bool is_masked = moves_with(loops_, axis.var);
-        const double point = body + (is_masked ? mask_cycles * (has_masks_ ? 1 : 2) : 0);
+        const double point = body + (is_masked ? cycles_of_mask() : 0);
         return {.axis = axis,
                 .is_masked = is_masked,
                 .lanes = lanes,
@@ -210,7 +221,7 @@ class Chooser {
     const Kernel& kernel_;
     std::int64_t lanes_;
     const Target& target_;
-    bool has_masks_;  ///< masked stores are an instruction
+    bool has_masks_;  ///< every instruction may be masked: AVX-512
     std::vector<Touch> all_;
     double free_points_;
     double reduced_points_;

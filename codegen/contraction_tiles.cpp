@@ -491,7 +491,8 @@ class ContractionLowering {
         return guarded(all_hold(row_conditions_, at(row, form(0))), std::move(body));
     }
 
-    /// A lane that is not taken keeps its value: it neither reads nor adds what it should not.
+    /// A lane that is not taken keeps its value: it reads nothing, and adds nothing or, on the
+    /// short way, zeros.
     Body combine_taken(const AffineForm& element, const AffineForm& column, const Value& value) {
         const bool is_quick_extremum = is_quick_ && nan_makers_;
         const bool is_masked = !masks_.conditions().empty() && !(is_quick_ && mask_needers_);

@@ -94,7 +94,7 @@ Value is_known(Numbers numbers, const Value& term) {
 }
 
 /// How many elements of the operands are not known to be such numbers; null where looking does not
-/// pay.
+/// pay, where they are of another type than the body or cannot be read at all points.
 Value count_unknown(Kernel& kernel, const std::vector<Value>& operands, Numbers numbers,
                     PlanBuilder& builder) {
     const DType dtype = kernel.body->dtype;
@@ -145,7 +145,8 @@ Value count_mask_needers(Kernel& kernel, const Contraction& contraction, PlanBui
     const auto& [rows, columns] = std::tie(contraction.row_operands, contraction.column_operands);
     if (rows.size() != 1 || columns.size() != 1 || !contraction.held.empty()) return nullptr;
     const auto* product = std::get_if<Operate>(&contraction.body->term);
-    if (product == nullptr || product->op != Op::mul) return nullptr;
+    // Another factor may be of both operands, and no number where the columns' is 0.
+    if (product == nullptr || product->op != Op::mul || product->args.size() != 2) return nullptr;
     const auto is_factor = [&](const Value& term) {
         return product->args[0] == term || product->args[1] == term;
     };

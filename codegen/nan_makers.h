@@ -19,8 +19,9 @@ namespace ricci::codegen {
 [[nodiscard]] Value count_nan_makers(Kernel& kernel, const Contraction& contraction,
                                      PlanBuilder& builder);
 
-/// The same of the rows' operand of a sum of products whose columns are 0 in lanes that are not
-/// taken. Empty where the target adds under masks at no cost, too.
+/// The same of the rows' operand of a sum of products of two factors, whose columns are 0 in lanes
+/// that are not taken. Empty for other bodies, where looking does not pay, and on targets whose
+/// masked additions cost no more than others.
 [[nodiscard]] Value count_mask_needers(Kernel& kernel, const Contraction& contraction,
                                        PlanBuilder& builder);
 

@@ -64,8 +64,8 @@ __attribute__((target("arch=x86-64-v3"))) float sum_avx2(const char* from, std::
     return sum_all<32>(from, size);
 }
 float read_all(const char* from, std::size_t size) {
-    if (__builtin_cpu_supports("avx512f")) return sum_avx512(from, size);
-    return __builtin_cpu_supports("avx2") ? sum_avx2(from, size) : sum_all<16>(from, size);
+    if (__builtin_cpu_supports("x86-64-v4")) return sum_avx512(from, size);
+    return __builtin_cpu_supports("x86-64-v3") ? sum_avx2(from, size) : sum_all<16>(from, size);
 }
 
 /// Seconds of `work` on parts of `bytes` by all threads at once; the median of some turns. Threads

@@ -58,8 +58,8 @@ __attribute__((target("arch=x86-64-v3"))) void step_avx2(Element* sums) {
 /// Of the widest vectors that the processor has.
 template <class Element>
 Step<Element> widest_step() {
-    if (__builtin_cpu_supports("avx512f")) return {64, step_avx512<Element>};
-    if (__builtin_cpu_supports("avx2")) return {32, step_avx2<Element>};
+    if (__builtin_cpu_supports("x86-64-v4")) return {64, step_avx512<Element>};
+    if (__builtin_cpu_supports("x86-64-v3")) return {32, step_avx2<Element>};
     return {};
 }
 #else
