@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <tuple>
 
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
@@ -142,7 +141,8 @@ Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuild
 
 Value count_mask_needers(Kernel& kernel, const Contraction& contraction, PlanBuilder& builder) {
     if (kernel.reducer != Reducer::sum || has_masked_stores(builder.target())) return nullptr;
-    const auto& [rows, columns] = std::tie(contraction.row_operands, contraction.column_operands);
+    const std::vector<Operand>& rows = contraction.row_operands;
+    const std::vector<Operand>& columns = contraction.column_operands;
     if (rows.size() != 1 || columns.size() != 1 || !contraction.held.empty()) return nullptr;
     const auto* product = std::get_if<Operate>(&contraction.body->term);
     // Another factor may be of both operands, and no number where the columns' is 0.

@@ -51,5 +51,24 @@ TEST_CASE("each residue of a strided gradient does so") {
         {{"dY", array({2, 6, 11, 19})}, {"W", array({6, 3, 5, 5})}}, 64));
 }
 
+TEST_CASE("lanes along a free index are masked where the target loads and stores some of them") {
+    const auto is_masked = [](DType dtype, int vector_bytes) {
+        const Signature signature = {{"A", array({3, 40, 40}, dtype)}};
+        const BoundProgram program =
+            bound("s[b,i] := sum[j | j <= i](A[b,j,i]*A[b,j,j])", signature);
+        Target target = example_target(vector_bytes);
+        target.forced = Forced::free_lanes;
+        CHECK(interpreted_difference(program, signature, target) == "");
+        return str(codegen::plan(program, target)).find("\n  mask i") != std::string::npos;
+    };
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        CHECK(is_masked(dtype, 64));
+        CHECK(is_masked(dtype, 32));
+        CHECK(!is_masked(dtype, 16));
+    }
+    CHECK(is_masked(DType::f16, 64));
+    CHECK(!is_masked(DType::f16, 32));
+}
+
 }  // namespace
 }  // namespace ricci::tests
