@@ -43,6 +43,11 @@ constexpr std::array variables = {
              .meaning = "`1`: measure which of several equal kernels is the fastest on this CPU, "
                         "once, and take it",
              .fallback = "0"},
+    Variable{.name = "RICCI_PRECISION",
+             .meaning =
+                 "what CPUs with tiles of bf16 numbers may multiply f32 numbers as: `bf16x3` "
+                 "(16 bits of each), `bf16x6` (all bits)",
+             .fallback = "f32"},
     Variable{.name = "RICCI_TARGET",
              .meaning =
                  "what to compile for: `avx512`, `avx2`, `sse2`; in texts for a GPU `sm_80`, "
@@ -161,6 +166,13 @@ std::optional<int> thread_count() {
 bool is_timer_on() { return is_on("RICCI_TIMER"); }
 
 bool is_tuning() { return is_on("RICCI_TUNE"); }
+
+Precision precision() {
+    const std::string text = read_text("RICCI_PRECISION").value_or("f32");
+    const std::optional<Precision> precision = precision_from_name(text);
+    if (!precision) reject("RICCI_PRECISION", text, "f32, bf16x3 or bf16x6", "bf16x6");
+    return *precision;
+}
 
 std::optional<std::string> target() { return read_text("RICCI_TARGET"); }
 

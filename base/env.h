@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/target.h"
+
 /// Each accessor reads the environment at every call, so that a program may set a variable before
 /// it first uses Ricci; callers on hot paths keep the value. A variable set to the empty text
 /// counts as not set, but for RICCI_CACHE_DIR.
@@ -44,6 +46,8 @@ struct Variable {
 [[nodiscard]] bool is_timer_on();
 /// RICCI_TUNE is set and not `0`.
 [[nodiscard]] bool is_tuning();
+/// RICCI_PRECISION. Throws: `limit` for another text than f32, bf16x3 or bf16x6.
+[[nodiscard]] Precision precision();
 /// RICCI_TARGET, as written.
 [[nodiscard]] std::optional<std::string> target();
 /// RICCI_CUDA_LIBRARIES. Throws: `limit` for another text than auto, generated or library.

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace ricci {
 
@@ -34,6 +36,19 @@ enum class Forced : std::uint8_t {
     rewritings,  ///< residue classes, sums written out, shared operands, orders of products, cores
 };
 
+/// What sums of products of f32 numbers are computed from. The bf16 ones are for targets with tiles
+/// of bf16 numbers: each number is a sum of bf16 pieces, whose products are exact and are added in
+/// f32. Subnormal numbers and pieces count as 0; results that are infinite or NaN are computed
+/// again in f32.
+enum class Precision : std::uint8_t {
+    f32,
+    bf16x3,  ///< two pieces, 16 bits of each number: relative errors of products up to 2^-16
+    bf16x6,  ///< three pieces, all 24 bits: errors no larger than those of f32 sums
+};
+/// `f32`, `bf16x3`, `bf16x6`.
+[[nodiscard]] std::string_view name(Precision precision) noexcept;
+[[nodiscard]] std::optional<Precision> precision_from_name(std::string_view name) noexcept;
+
 /// The machine, as code generation sees it: a CPU, or a GPU. Part of every kernel's key.
 struct Target {
     std::string cpu;        ///< LLVM's name: `znver5`, `x86-64-v3`, ...; of a GPU `sm_90`, ...
@@ -43,6 +58,9 @@ struct Target {
     bool has_fma = false;
     /// Sums of two products of bf16 numbers are one instruction, about as fast as a multiply-add.
     bool has_bf16_dot = false;
+    /// Products of tiles of bf16 numbers, 16 by 32 and 32 by 16, are one instruction (AMX).
+    bool has_bf16_tiles = false;
+    Precision precision = Precision::f32;
     std::int64_t l1_bytes = 32 << 10;
     std::int64_t l2_bytes = 1 << 20;
     GpuTarget gpu = {};  ///< with a compute capability: code is for this GPU

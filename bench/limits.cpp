@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -22,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int chains = 12;
 constexpr int steps = 2000;
 constexpr int most_lanes = 16;
+constexpr int tile_products = 4000;
 
 /// Accumulators of one thread.
 using Sums = std::array<float, std::size_t(most_lanes) * chains>;
@@ -122,8 +124,45 @@ __attribute__((target("avx512bf16,avx512f"))) void bf16_steps(Sums& sums) {
         for (int c = 0; c < chains; ++c) s[c] = _mm512_dpbf16_ps(s[c], __m512bh{}, __m512bh{});
     std::memcpy(sums.data(), s, sizeof s);
 }
+/// Numbers of bf16 from -2 to 2: cores are slower on these than on zeros, which take less power.
+std::array<std::uint16_t, 2048> tile_numbers() {
+    std::array<std::uint16_t, 2048> numbers{};
+    std::uint32_t state = 1;
+    for (std::uint16_t& number : numbers) {
+        state = state * 1664525U + 1013904223U;
+        number = std::uint16_t(0x3f00U | ((state >> 16U) & 0x80ffU));
+    }
+    return numbers;
+}
+
+/// Two tiles of rows by two of columns, loaded from the first-level cache each time.
+__attribute__((target("amx-tile,amx-bf16"))) void tile_steps(Sums&) {
+    struct alignas(64) Shapes {
+        std::uint8_t palette = 1;
+        std::uint8_t start_row = 0;
+        std::array<std::uint8_t, 14> reserved = {};
+        std::array<std::uint16_t, 16> row_bytes = {64, 64, 64, 64, 64, 64, 64, 64};
+        std::array<std::uint8_t, 16> rows = {16, 16, 16, 16, 16, 16, 16, 16};
+    };
+    static const Shapes shapes;
+    alignas(64) static const auto numbers = tile_numbers();
+    const std::uint16_t* const tiles = numbers.data();
+    _tile_loadconfig(&shapes);
+    for (int n = 0; n < tile_products; n += 4) {
+        _tile_loadd(4, tiles, 64);
+        _tile_loadd(5, tiles + 512, 64);
+        _tile_loadd(6, tiles + 1024, 64);
+        _tile_loadd(7, tiles + 1536, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+}
 #else
 void bf16_steps(Sums&) {}
+void tile_steps(Sums&) {}
 #endif
 
 double rate_of(const Loop& loop, double operations, int threads, double seconds) {
@@ -144,6 +183,11 @@ bool has_bf16_dot() {
 
 double bf16_limit(int threads, double seconds) {
     return rate_of({most_lanes, bf16_steps}, 4, threads, seconds);
+}
+
+double tile_limit(int threads, double seconds) {
+    constexpr double operations = 2.0 * 16 * 16 * 32;
+    return rate(threads, seconds, operations * tile_products, tile_steps);
 }
 
 double distance_limit(int threads, double seconds) {

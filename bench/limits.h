@@ -14,5 +14,8 @@ double distance_limit(int threads, double seconds = 0.05);
 double bf16_limit(int threads, double seconds = 0.05);
 /// Whether this machine has an instruction for them.
 bool has_bf16_dot();
+/// Products of tiles of bf16 numbers, 16 by 32 and 32 by 16, loaded from the first-level cache, on
+/// AMX: after Ricci has asked the system for tiles.
+double tile_limit(int threads, double seconds = 0.05);
 
 }  // namespace bench

@@ -11,6 +11,7 @@
 #include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
 #include "codegen/tile.h"
+#include "codegen/tile_products.h"
 #include "codegen/transposed_rows.h"
 #include "codegen/tuned_contraction.h"
 
@@ -94,6 +95,15 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         std::optional<ContractionChoice> other =
             choose_contraction(kernel, builder.target(), otherwise.axis);
         if (other && (!choice || other->cycles < choice->cycles)) choice = std::move(other);
+    }
+    const double others = std::min(otherwise.cycles, choice ? choice->cycles : otherwise.cycles);
+    if (auto product = find_tiled_product(kernel, builder.target());
+        product && (forced == Forced::tiles || product->cycles < others)) {
+        if (splitting == Splitting::allowed &&
+            lower_in_two_levels(kernel, product->tiles, product->cycles, builder))
+            return true;
+        lower_tiled_product(kernel, std::move(*product), builder);
+        return true;
     }
     if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles)) return false;
     if (splitting == Splitting::allowed &&

@@ -47,6 +47,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -215,8 +216,36 @@ struct Prefetch {
     Address at;
     int level = 2;
 };
+/// Numbers of bf16 as `TileProduct` reads them, in blocks of 32 points: rows whose points stand
+/// side by side, `step` elements from row to row; or columns whose points stand in pairs, one pair
+/// beside the next column's, `step` elements from pair to pair.
+struct TileSide {
+    BufferId buffer{};
+    AffineForm at;
+    std::int64_t step = 0;
+    std::int64_t block_step = 0;  ///< elements from block to block
+};
+/// CPU with `Target::has_bf16_tiles`: for r < rows and c < columns, in f32,
+///   sum[at + row_step*r + c] (+)= sum over p, k: f32(row_sides[p.first][r, k]) *
+///                                                f32(column_sides[p.second][k, c])
+/// Points k are taken two at a time, `products` p one after the other within blocks of 32 points.
+/// Subnormal numbers, products and sums are taken as 0.
+struct TileProduct {
+    BufferId sum{};  ///< of f32, in scratch
+    AffineForm at;
+    std::int64_t row_step = 0;
+    std::int64_t rows = 16;     ///< 16 or 32
+    std::int64_t columns = 16;  ///< 16 or 32
+    std::vector<TileSide> row_sides;
+    std::vector<TileSide> column_sides;
+    std::vector<std::pair<std::size_t, std::size_t>> products;
+    LoopBound blocks;   ///< of 32 points, at least one
+    bool adds = false;  ///< to what `sum` holds
+};
 struct Stmt {
-    std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait, Prefetch> node;
+    std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait, Prefetch,
+                 TileProduct>
+        node;
 };
 
 enum class Space : std::uint8_t {

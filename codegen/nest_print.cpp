@@ -131,6 +131,23 @@ class Printer {
     void print(const Prefetch& prefetch) {
         line(format("prefetch {} to L{}", place(prefetch.buffer, prefetch.at), prefetch.level));
     }
+    void print(const TileProduct& product) {
+        const auto sides = [&](const std::vector<TileSide>& all) {
+            std::vector<std::string> each;
+            for (const TileSide& side : all)
+                each.push_back(format("{} by {} {}", place(side.buffer, {side.at}), side.step,
+                                      side.block_step));
+            return join(each, ", ");
+        };
+        std::vector<std::string> products;
+        for (const auto& [row, column] : product.products)
+            products.push_back(format("{}*{}", row, column));
+        line(format(
+            "{} by {} {}= tiles {}x{} of {} | {} blocks {}{}", place(product.sum, {product.at}),
+            product.row_step, product.adds ? "sum" : "", product.rows, product.columns,
+            sides(product.row_sides), sides(product.column_sides), bound(product.blocks, "min"),
+            product.products.size() > 1 ? format(" products {}", join(products, " ")) : ""));
+    }
     void print(const Barrier&) { line("barrier"); }
     void print(const Fold& fold) {
         if (fold.place)

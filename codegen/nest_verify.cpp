@@ -163,6 +163,28 @@ class Verifier {
         require(nest_.at(prefetch.buffer).space == Space::argument, "a prefetch is of an argument",
                 nest_.at(prefetch.buffer).name);
     }
+    void check(const TileProduct& product) {
+        const Buffer& sum = nest_.at(product.sum);
+        check_place(product.sum, {product.at});
+        check(product.blocks);
+        require(!is_gpu_ && !in_vector_, "a product of tiles is a CPU's, outside of vector loops");
+        require(sum.space == Space::scratch && sum.dtype == DType::f32 && sum.is_written,
+                "a product of tiles is of f32, in scratch", sum.name);
+        for (const std::int64_t side : {product.rows, product.columns})
+            require(side == 16 || side == 32, "a product of tiles is of one or two a side");
+        require(product.row_step >= product.columns, "rows of a sum do not overlap", sum.name);
+        for (const auto* sides : {&product.row_sides, &product.column_sides})
+            for (const TileSide& side : *sides) {
+                check_place(side.buffer, {side.at});
+                ordinary_.insert(side.buffer);
+                require(nest_.at(side.buffer).dtype == DType::bf16, "tiles are of bf16",
+                        nest_.at(side.buffer).name);
+            }
+        require(!product.products.empty(), "a product of tiles has products");
+        for (const auto& [row, column] : product.products)
+            require(row < product.row_sides.size() && column < product.column_sides.size(),
+                    "products are of the sides");
+    }
     void check(const Barrier&) { check_together("barrier"); }
     void check(const Commit&) { check_together("commit"); }
     void check(const Wait& wait) {

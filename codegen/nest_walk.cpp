@@ -44,6 +44,16 @@ void for_each_store(const Body& body, const std::function<void(const Store&)>& v
     }
 }
 
+void for_each_tile_product(const Body& body, const std::function<void(const TileProduct&)>& visit) {
+    for (const Stmt& stmt : body) {
+        if (const auto* loop = std::get_if<Loop>(&stmt.node))
+            for_each_tile_product(loop->body, visit);
+        if (const auto* guard = std::get_if<Guard>(&stmt.node))
+            for_each_tile_product(guard->body, visit);
+        if (const auto* product = std::get_if<TileProduct>(&stmt.node)) visit(*product);
+    }
+}
+
 void for_each_value(const Body& body, const std::function<void(const Value&)>& visit) {
     for (const Stmt& stmt : body)
         match(
@@ -100,6 +110,11 @@ void rename_targets(Body& body, const std::vector<BufferId>& renamed) {
             store->buffer = renamed.at(std::size_t(store->buffer));
         if (auto* prefetch = std::get_if<Prefetch>(&stmt.node))
             prefetch->buffer = renamed.at(std::size_t(prefetch->buffer));
+        if (auto* product = std::get_if<TileProduct>(&stmt.node)) {
+            product->sum = renamed.at(std::size_t(product->sum));
+            for (auto* sides : {&product->row_sides, &product->column_sides})
+                for (TileSide& side : *sides) side.buffer = renamed.at(std::size_t(side.buffer));
+        }
     }
 }
 
@@ -107,6 +122,11 @@ void rename_targets(Body& body, const std::vector<BufferId>& renamed) {
 
 void for_each_buffer(const Body& body, const std::function<void(BufferId)>& visit) {
     for_each_store(body, [&](const Store& store) { visit(store.buffer); });
+    for_each_tile_product(body, [&](const TileProduct& product) {
+        visit(product.sum);
+        for (const auto* sides : {&product.row_sides, &product.column_sides})
+            for (const TileSide& side : *sides) visit(side.buffer);
+    });
     for_each_value(body, [&](const Value& value) { visit_buffers(value, visit); });
 }
 
@@ -138,7 +158,14 @@ void substitute(Body& body, Substitution& to) {
                 fold.value = to(fold.value);
                 if (fold.place) fold.place = to(fold.place);
             },
-            [&](Prefetch& prefetch) { prefetch.at = to(prefetch.at); }, [](auto&) {});
+            [&](Prefetch& prefetch) { prefetch.at = to(prefetch.at); },
+            [&](TileProduct& product) {
+                product.at = to(product.at);
+                product.blocks = to(product.blocks);
+                for (auto* sides : {&product.row_sides, &product.column_sides})
+                    for (TileSide& side : *sides) side.at = to(side.at);
+            },
+            [](auto&) {});
 }
 
 void for_each_node(const std::vector<Value>& roots,

@@ -15,6 +15,9 @@ void for_each_buffer(const Body& body, const std::function<void(BufferId)>& visi
 /// Calls `visit` for every store of the body's own statements and those inside.
 void for_each_store(const Body& body, const std::function<void(const Store&)>& visit);
 
+/// The same for every product of tiles.
+void for_each_tile_product(const Body& body, const std::function<void(const TileProduct&)>& visit);
+
 /// Calls `visit` for every value of the body's own statements and those inside, with whole terms
 /// (not their parts).
 void for_each_value(const Body& body, const std::function<void(const Value&)>& visit);

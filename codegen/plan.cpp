@@ -60,7 +60,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     SharedOperandLimits limits =
         is_forced ? SharedOperandLimits{.points = 0, .reuse = 1, .users = 1, .much_reuse = 1}
                   : SharedOperandLimits{};
-    limits.keeps_bf16 = target.has_bf16_dot;
+    limits.keeps_bf16 = target.has_bf16_dot || target.has_bf16_tiles;
     return with_narrow_places(with_shared_operands(std::move(result), limits));
 }
 

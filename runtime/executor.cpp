@@ -3,20 +3,39 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/dump.h"
+#include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
 #include "runtime/checks.h"
+#include "runtime/function.h"
 #include "runtime/overlap.h"
 #include "runtime/pool.h"
 #include "runtime/timer.h"
+
+namespace ricci {
+namespace {
+
+std::atomic<Precision>& allowed_precision() {
+    static std::atomic<Precision> allowed = env::precision();
+    return allowed;
+}
+
+}  // namespace
+
+void set_precision(Precision allowed) { allowed_precision() = allowed; }
+
+Precision precision() { return allowed_precision(); }
+
+}  // namespace ricci
 
 namespace ricci::runtime {
 namespace {
@@ -43,7 +62,15 @@ void dump_stages(const BoundProgram& program, const codegen::Plan& plan, std::st
 
 const Target& target() {
     static const Target host = codegen::cpu::host_target();
-    return host;
+    if (!host.has_bf16_tiles || precision() == Precision::f32) return host;
+    const auto with = [](Precision allowed) {
+        Target target = host;
+        target.precision = allowed;
+        return target;
+    };
+    static const Target bf16x3 = with(Precision::bf16x3);
+    static const Target bf16x6 = with(Precision::bf16x6);
+    return precision() == Precision::bf16x3 ? bf16x3 : bf16x6;
 }
 
 Executable::Executable(BoundProgram program, std::string_view name, const Target& target,

@@ -18,7 +18,7 @@
 
 namespace ricci::runtime {
 
-/// The machine that programs of this process are compiled for.
+/// The machine that programs of this process are compiled for, with what `precision()` allows.
 [[nodiscard]] const Target& target();
 
 /// A compiled bound program. Immutable: it may be run by several threads at once.

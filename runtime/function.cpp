@@ -136,7 +136,7 @@ bool Function::State::fits(const Specialisation& entry, std::span<const Array* c
             return false;
         if (is_structural[i] && spec.value != runtime::number_of(array)) return false;
     }
-    return entry.outputs == outputs && !entry.is_lost();
+    return entry.outputs == outputs && entry.precision == precision() && !entry.is_lost();
 }
 
 std::shared_ptr<const Specialisation> Function::State::find_entry(
@@ -186,6 +186,7 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
                                      const std::vector<std::string>& outputs) const {
     Specialisation entry;
     entry.outputs = outputs;
+    entry.precision = precision();
     Signature signature;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         entry.arguments.push_back(runtime::spec_of(*arguments[i], is_structural[i]));

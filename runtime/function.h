@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/target.h"
 #include "dsl/program.h"
 #include "grad/ties.h"
 #include "runtime/array.h"
@@ -138,6 +139,13 @@ void set_tuning(bool is_wanted);
 /// What `set_tuning` or RICCI_TUNE says. Where it is false nothing is measured, and nothing that
 /// was measured before counts.
 [[nodiscard]] bool is_tuning();
+
+/// What products of f32 arrays may be computed from on CPUs with tiles of bf16 numbers, in programs
+/// that are called from now on (base/target.h says what the others give up). Other CPUs, and
+/// programs for which it is not faster, keep f32.
+void set_precision(Precision allowed);
+/// What `set_precision` or RICCI_PRECISION says: `Precision::f32` at first.
+[[nodiscard]] Precision precision();
 
 /// Text to Function. `name` is used in timers and dumps (default: the result's name).
 /// Throws: `syntax name range limit device`.

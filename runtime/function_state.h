@@ -24,9 +24,10 @@ namespace ricci {
 
 /// A program compiled for one set of types, shapes, strides and structural values.
 struct Specialisation {
-    std::vector<ArgumentSpec> arguments;  ///< in order of the program's arguments
-    std::vector<std::string> outputs;     ///< asked for; empty: the result
-    std::vector<std::size_t> results;     ///< of the bound outputs: those asked for
+    std::vector<ArgumentSpec> arguments;   ///< in order of the program's arguments
+    std::vector<std::string> outputs;      ///< asked for; empty: the result
+    Precision precision = Precision::f32;  ///< that was allowed
+    std::vector<std::size_t> results;      ///< of the bound outputs: those asked for
     std::vector<std::size_t> inputs;  ///< of the program's arguments: those of the bound program
     std::optional<runtime::ComplexParts> parts;      ///< of a complex program: what runs is real
     std::optional<runtime::Executable> executable;   ///< on the CPU

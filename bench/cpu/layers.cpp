@@ -1,5 +1,6 @@
 // bench/cpu/layers.cpp – layers as a user writes them: linear with activation, distances, kernels
 #include "base/text.h"
+#include "runtime/executor.h"
 
 #include "bench/cpu/peers.h"
 #include "bench/limits.h"
@@ -111,7 +112,8 @@ void add_linear(Suite& suite) {
             w.arguments.pop_back();
             if (is_bf16) {
                 w.goal.value = 1;
-                w.limit.kind = Limit::Kind::bf16;
+                w.limit.kind = ricci::runtime::target().has_bf16_tiles ? Limit::Kind::tiles
+                                                                       : Limit::Kind::bf16;
                 w.tolerance = 1e-2;  // of results that are rounded to 8 bits
             }
             if (shrink > 1) return w;

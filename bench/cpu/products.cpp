@@ -1,5 +1,6 @@
 // bench/cpu/products.cpp – matrix products of every shape, against other libraries
 #include "base/text.h"
+#include "runtime/executor.h"
 
 #include "bench/cpu/peers.h"
 #include "bench/limits.h"
@@ -10,6 +11,8 @@ namespace {
 using namespace ricci;
 
 Limit multiply_adds(std::int64_t points) { return {Limit::Kind::fma, 2.0 * double(points)}; }
+
+bool has_tiles() { return ricci::runtime::target().has_bf16_tiles; }
 
 struct Sizes {
     std::int64_t m = 0;
@@ -36,7 +39,7 @@ void add_product(Suite& suite, const std::string& row, Sizes sizes, const std::s
                   // The limit is of f32 lanes: twice as many as of f64.
                   w.limit = multiply_adds(m * n * k * (dtype == DType::f64 ? 2 : 1));
                   if (dtype == DType::bf16) {
-                      w.limit.kind = Limit::Kind::bf16;
+                      w.limit.kind = has_tiles() ? Limit::Kind::tiles : Limit::Kind::bf16;
                       w.tolerance = 1e-2;  // of results that are rounded to 8 bits
                   }
                   if (shrink > 1) return w;
@@ -44,6 +47,38 @@ void add_product(Suite& suite, const std::string& row, Sizes sizes, const std::s
                                           {w.arguments[1].second, is_b}, {m, n});
                   return w;
               });
+}
+
+/// f32 products that may be computed from pieces of bf16, against f32.
+void add_pieces(Suite& suite, Precision precision, double products, double goal) {
+    suite.add("products", format("1024x1024x1024 NN {}", name(precision)),
+              [=](std::int64_t shrink) {
+                  const std::int64_t n = 1024 / shrink;
+                  Workload w{.program = "C[m,n] := A[m,k]*B[k,n]",
+                             .arguments = {randn("A", {n, n}), randn("B", {n, n})}};
+                  w.precision = precision;
+                  w.goal = {Goal::Kind::ratio, goal};
+                  w.limit = {Limit::Kind::tiles, products * 2.0 * double(n * n * n)};
+                  if (shrink == 1)
+                      w.peers = product_peers({w.arguments[0].second, false},
+                                              {w.arguments[1].second, false}, {n, n});
+                  return w;
+              });
+}
+
+/// The same in bf16, as a fraction of what tiles can do.
+void add_tiles(Suite& suite) {
+    for (const std::int64_t n : {512, 1024, 2048})
+        suite.add("products", format("{}x{}x{} NN bf16 tiles", n, n, n), [=](std::int64_t shrink) {
+            const std::int64_t side = n / shrink;
+            Workload w{.program = "C[m,n] := A[m,k]*B[k,n]",
+                       .arguments = {randn("A", {side, side}, DType::bf16),
+                                     randn("B", {side, side}, DType::bf16)}};
+            w.goal = {Goal::Kind::fraction, 0.5};
+            w.limit = {Limit::Kind::tiles, 2.0 * double(side * side * side)};
+            w.tolerance = 1e-2;  // of results that are rounded to 8 bits
+            return w;
+        });
 }
 
 void add_batched(Suite& suite) {
@@ -86,6 +121,11 @@ void add_products(Suite& suite) {
     if (has_bf16_dot())
         for (const char* form : {"NN", "NT"})
             add_product(suite, "products", {1024, 1024, 1024}, form, 1, DType::bf16);
+    if (has_tiles()) {
+        add_tiles(suite);
+        add_pieces(suite, Precision::bf16x3, 3, 2.5);
+        add_pieces(suite, Precision::bf16x6, 6, 1.6);
+    }
     for (const char* form : {"NN", "NT"}) add_product(suite, "skinny", {64, 10, 784}, form, 1);
     add_product(suite, "skinny", {16, 1024, 1024}, "NN", 1);
     add_product(suite, "skinny", {1024, 16, 1024}, "NN", 1);

@@ -63,7 +63,8 @@ double difference(const Array& a, const Array& b) {
 /// What is timed of a workload, on a device.
 class Ours {
   public:
-    Ours(const Workload& workload, Device device) : arguments_(workload.arguments) {
+    Ours(const Workload& workload, Device device)
+        : arguments_(workload.arguments), precision_(workload.precision) {
         function_ = compile(workload.program, "bench", device);
         if (workload.wrt.size() == 1) {
             function_ = function_.grad(workload.wrt[0]);
@@ -76,15 +77,18 @@ class Ours {
             function_ = function_.expanded();
     }
     void run() {
+        set_precision(precision_);
         if (outputs_.empty())
             results_ = {function_(arguments_)};
         else
             results_ = function_.call(arguments_, outputs_);
+        set_precision(Precision::f32);
     }
     [[nodiscard]] const std::vector<Array>& results() const { return results_; }
 
   private:
     Arguments arguments_;
+    Precision precision_;
     Function function_;
     std::vector<std::string> outputs_;
     std::vector<Array> results_;
@@ -96,6 +100,7 @@ double seconds_at(const Limit& limit, int threads) {
         case Limit::Kind::none:     break;
         case Limit::Kind::fma:      return limit.amount / fma_limit(threads, 0.02);
         case Limit::Kind::bf16:     return limit.amount / bf16_limit(threads, 0.02);
+        case Limit::Kind::tiles:    return limit.amount / tile_limit(threads, 0.02);
         case Limit::Kind::distance: return limit.amount / distance_limit(threads, 0.02);
         case Limit::Kind::copy:     return copy_seconds(limit.amount, threads);
         case Limit::Kind::read:     return read_seconds(limit.amount, threads);

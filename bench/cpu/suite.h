@@ -12,9 +12,10 @@ namespace bench {
 /// What the time of a workload can at best be: the machine's rate for that many operations or
 /// bytes, measured in the same rounds.
 struct Limit {
-    enum class Kind { none, fma, bf16, distance, copy, read };
+    enum class Kind { none, fma, bf16, tiles, distance, copy, read };
     Kind kind = Kind::none;
-    double amount = 0;  ///< floating operations (fma, bf16: 2, distance: 3 a point), or bytes
+    double amount =
+        0;  ///< floating operations (fma, bf16, tiles: 2, distance: 3 a point), or bytes
 };
 
 /// Someone else's way to the same result. `result` holds it after `run`; empty: not compared.
@@ -40,6 +41,7 @@ struct Workload {
     ricci::Arguments arguments;
     std::vector<std::string> wrt = {};  ///< its gradients with respect to these; none: the forward
     bool is_expanded = false;           ///< multiplied out (Function::expanded)
+    ricci::Precision precision = ricci::Precision::f32;  ///< that is allowed
     Goal goal = {};
     Limit limit = {};
     std::vector<Peer> peers = {};

@@ -60,7 +60,9 @@ llvm::Function* NestEmitter::emit_body(llvm::Module& module, const std::string& 
     llvm::BasicBlock* start = add_block("start");
     ir_.SetInsertPoint(start);
     allocate_buffers();
+    configure_tiles(module);
     parallel_loop(std::get<Loop>(nest_.body[0].node), function_->getArg(0), function_->getArg(1));
+    release_tiles();
     // Stores that went around the caches are ordered before whatever the caller does next.
     if (streams_) ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     ir_.CreateRetVoid();
@@ -189,6 +191,7 @@ void NestEmitter::statement(const Stmt& statement) {
         [&](const Let& let) { lets_[let.number] = start_value(let.value); },
         [&](const LetVar& let) { let_var(let); }, [&](const Store& s) { store(s); },
         [&](const Prefetch& p) { prefetch(p); },
+        [&](const TileProduct& p) { tile_product(p); },
         [&](const auto&) { RICCI_ASSERT(false, "a statement of blocks of threads on a CPU"); });
 }
 

@@ -123,6 +123,12 @@ class NestEmitter {
     [[nodiscard]] bool is_cheap_in_lanes(const Body& statements);
     void guard(const Guard& guard);
     void prefetch(const Prefetch& prefetch);
+
+    // Products of tiles: emit_tiles.cpp.
+    void configure_tiles(llvm::Module& module);
+    void tile_product(const TileProduct& product);
+    void release_tiles();
+
     void let_var(const LetVar& let);
     /// What `emit_body` emits runs when the bit is set.
     void when(llvm::Value* condition, const std::function<void()>& emit_body);
@@ -206,6 +212,7 @@ class NestEmitter {
     Transposing transposing_;
     std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it
     bool streams_ = false;          ///< whether a store went around the caches
+    bool has_tiles_ = false;        ///< whether tile registers are in use
 };
 
 }  // namespace ricci::codegen::cpu

@@ -4,6 +4,7 @@
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/TargetParser/Host.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/env.h"
@@ -50,6 +51,14 @@ bool has_fast_bf16_dot(const llvm::StringMap<bool>& features, llvm::StringRef cp
     return features.lookup("avx512bf16") && cpu.starts_with("znver");
 }
 
+/// Tile registers are used by processes that have asked for them, from Linux 5.16 on
+/// (Documentation/arch/x86/xstate.rst).
+bool may_use_tiles() {
+    constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr long tile_data = 18;
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
 Target detect() {
     const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
     const Level& level = best_level(features);
@@ -66,6 +75,8 @@ Target detect() {
             .has_fma = level.has_fma,
             .has_bf16_dot = level.vector_bytes == 64 &&
                             has_fast_bf16_dot(features, llvm::sys::getHostCPUName()),
+            .has_bf16_tiles = level.vector_bytes == 64 && features.lookup("amx-tile") &&
+                              features.lookup("amx-bf16") && may_use_tiles(),
             .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
             .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20)};
 }

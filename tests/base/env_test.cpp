@@ -74,6 +74,17 @@ TEST_CASE("the choice of gathers on a GPU is read and checked") {
           "fast\n  = hint: RICCI_CUDA_GATHERS=deterministic");
 }
 
+TEST_CASE("the precision of products is read and checked") {
+    const SetVariable unset("RICCI_PRECISION", "");
+    CHECK(env::precision() == Precision::f32);
+    const SetVariable set("RICCI_PRECISION", "bf16x3");
+    CHECK(env::precision() == Precision::bf16x3);
+    const SetVariable wrong("RICCI_PRECISION", "bf16");
+    CHECK(error_of(env::precision) ==
+          "limit: the environment variable RICCI_PRECISION is `bf16`, not f32, bf16x3 or bf16x6\n"
+          "  = hint: RICCI_PRECISION=bf16x6");
+}
+
 TEST_CASE("the number of threads is read and checked") {
     const SetVariable set("RICCI_NUM_THREADS", "3");
     CHECK(env::thread_count() == 3);

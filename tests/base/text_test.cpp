@@ -46,6 +46,12 @@ TEST_CASE("a target prints as one line") {
           "znver5 512-bit fma");
     CHECK(str(Target{.cpu = "znver5", .features = "", .vector_bytes = 64, .has_bf16_dot = true}) ==
           "znver5 512-bit bf16-dot");
+    CHECK(str(Target{.cpu = "sapphirerapids",
+                     .features = "",
+                     .vector_bytes = 64,
+                     .has_bf16_tiles = true,
+                     .precision = Precision::bf16x6}) ==
+          "sapphirerapids 512-bit bf16-tiles bf16x6");
     CHECK(str(Target{}) == "generic 128-bit");
 }
 

@@ -42,6 +42,13 @@ TEST_CASE("a linear layer in bf16 where pairs are one instruction") {
            {"b", array({80}, DType::bf16)}},
           target);
 }
+TEST_CASE("a linear layer in f32 from pieces of bf16 where tiles are multiplied") {
+    Target target = avx512;
+    target.has_bf16_tiles = true;
+    target.precision = Precision::bf16x3;
+    check("linear_bf16x3", "Y[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
+          {{"W", array({80, 301})}, {"X", array({100, 301})}, {"b", array({80})}}, target);
+}
 TEST_CASE("the gradient of a linear layer's weights") {
     check("linear_weights", "dW[o,k] := dY[n,o]*X[n,k]",
           {{"dY", array({128, 256})}, {"X", array({128, 784})}});

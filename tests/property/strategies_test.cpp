@@ -46,6 +46,9 @@ Target small_target(std::uint64_t seed, Forced forced) {
             .vector_registers = vector_bytes == 64 ? 32 : 16,
             .has_fma = true,
             .has_bf16_dot = vector_bytes == 64,
+            // Of products alone: each tile is some 30,000 steps of the interpreter.
+            .has_bf16_tiles = forced == Forced::tiles && vector_bytes == 64 && seed % 2 == 0,
+            .precision = Precision::bf16x6,
             .l2_bytes = 4 << 10,
             .forced = forced};
 }

@@ -297,10 +297,39 @@ class Machine {
                                        : quotient - floor_div(quotient, let.modulus) * let.modulus);
             },
             [&](const Store& store) { this->store(store); },
+            [&](const TileProduct& product) { multiply(product); },
             [&](const Prefetch& prefetch) {
                 if (prefetch.at.computed) evaluate(prefetch.at.computed);
             },
             [](const auto&) { fail("threads part where all must arrive"); });
+    }
+
+    /// Of single numbers, rounded to f32 after each product.
+    void multiply(const TileProduct& product) {
+        constexpr std::int64_t block = 32;
+        const std::int64_t blocks = now_->upper(product.blocks);
+        if (blocks < 1) fail("a product of tiles of no points");
+        for (std::int64_t r = 0; r < product.rows; ++r)
+            for (std::int64_t c = 0; c < product.columns; ++c) {
+                const std::size_t at =
+                    place(product.sum, {product.at + form(product.row_step * r + c)});
+                auto sum = product.adds ? float(read(product.sum, at).real) : 0.0F;
+                for (std::int64_t first = 0; first < block * blocks; first += block)
+                    for (const auto& [i, j] : product.products)
+                        for (std::int64_t k = first; k < first + block; ++k) {
+                            const TileSide& row = product.row_sides[i];
+                            const TileSide& column = product.column_sides[j];
+                            const auto element = [&](const TileSide& side, std::int64_t offset) {
+                                const AffineForm from =
+                                    side.at + form(side.block_step * (first / block) + offset);
+                                return float(read(side.buffer, place(side.buffer, {from})).real);
+                            };
+                            const std::int64_t point = k - first;
+                            sum += element(row, row.step * r + point) *
+                                   element(column, column.step * (point / 2) + 2 * c + point % 2);
+                        }
+                now_->own[std::size_t(product.sum)][at] = Scalar{.real = sum};
+            }
     }
 
     void store(const Store& store) {

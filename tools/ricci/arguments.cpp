@@ -59,6 +59,10 @@ void add_execution(CLI::App& app, CommonOptions& options) {
 void add_tuning(CLI::App& app, CommonOptions& options) {
     app.add_flag("--tune", options.is_tuned,
                  "take the fastest of equal kernels, as RICCI_TUNE=1 does");
+    app.add_option("--precision", options.precision,
+                   "what products of f32 arrays may be computed from on CPUs with tiles of bf16 "
+                   "numbers: f32, bf16x3 (16 bits of each number) or bf16x6 (all of them)")
+        ->check(CLI::IsMember({"f32", "bf16x3", "bf16x6"}));
 }
 
 void add_ties(CLI::App& app, CommonOptions& options) {
@@ -119,6 +123,7 @@ Function make_function(const CommonOptions& options) {
 void apply_execution(const CommonOptions& options) {
     if (options.threads > 0) set_num_threads(options.threads);
     if (options.is_tuned) set_tuning(true);
+    if (!options.precision.empty()) set_precision(*precision_from_name(options.precision));
 }
 
 Arguments make_arguments(const NamedSpecs& specs, const Program& program) {

@@ -26,13 +26,14 @@ struct CommonOptions {
     int threads = 0;
     std::string ties = "first";
     bool is_tuned = false;
+    std::string precision;  ///< empty: what RICCI_PRECISION says
     bool is_expanded = false;
 };
 
 /// Adds `PROGRAM [NAME=SPEC]... --dtype --expand`, and `--device --threads` where something runs.
 void add_program(CLI::App& app, CommonOptions& options);
 void add_execution(CLI::App& app, CommonOptions& options);
-/// Adds `--tune`, where kernels are made for the CPU.
+/// Adds `--tune --precision`, where kernels are made for the CPU.
 void add_tuning(CLI::App& app, CommonOptions& options);
 /// Adds `--ties`, where gradients are made.
 void add_ties(CLI::App& app, CommonOptions& options);

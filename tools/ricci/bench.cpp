@@ -16,6 +16,7 @@
 #include "dsl/work.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
+#include "runtime/executor.h"
 #include "runtime/function_state.h"
 
 #include "tools/ricci/arguments.h"
@@ -83,7 +84,7 @@ void compile_for(Device device, const codegen::Plan& plan, const Target& target)
 CompileTimes measure_compile(const Program& program, const Signature& signature,
                              const std::vector<std::string>& outputs, Device device) {
     const Target target =
-        device == Device::cuda ? cuda::Gpu::current()->target() : codegen::cpu::host_target();
+        device == Device::cuda ? cuda::Gpu::current()->target() : runtime::target();
     std::vector<CompileTimes> samples;
     for (int i = 0; i < 3; ++i) {
         const auto begin = Clock::now();

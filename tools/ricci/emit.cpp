@@ -12,6 +12,7 @@
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
 #include "runtime/cuda/gpu.h"
+#include "runtime/executor.h"
 #include "runtime/staged_file.h"
 
 #include "tools/ricci/arguments.h"
@@ -96,7 +97,7 @@ class Sources {
 
 std::string emitted(const std::string& target, std::span<const SourceProgram> programs) {
     if (target == "cuda") return codegen::source::emit_cuda(programs, cuda::text_target());
-    if (target == "llvm") return codegen::source::emit_llvm(programs, codegen::cpu::host_target());
+    if (target == "llvm") return codegen::source::emit_llvm(programs, runtime::target());
     return codegen::source::emit_cpp(programs);
 }
 

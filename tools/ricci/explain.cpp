@@ -19,6 +19,7 @@
 #include "grad/gradient.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
+#include "runtime/executor.h"
 #include "runtime/parallel.h"
 #include "runtime/tuner.h"
 
@@ -234,7 +235,7 @@ class Explanation {
 
     [[nodiscard]] std::string compiled_text(const Subject& subject,
                                             const Signature& signature) const {
-        const Target target = is_gpu_ ? cuda::text_target() : codegen::cpu::host_target();
+        const Target target = is_gpu_ ? cuda::text_target() : runtime::target();
         const BoundProgram bound =
             in_real_numbers(ricci::bind(canonicalise(subject.program), signature));
         const codegen::Plan plan = codegen::plan(bound, target, {}, tunings());

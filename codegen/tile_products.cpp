@@ -1,0 +1,131 @@
+// codegen/tile_products.cpp – which contractions are products of tiles, and what that costs
+#include "codegen/tile_products.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/integer.h"
+#include "codegen/nest_build.h"
+#include "codegen/pair_products.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Of TDPBF16PS, and of a load of a tile (Intel Optimization Reference Manual, chapter 20).
+constexpr double product_cycles = 16;
+constexpr double load_cycles = 10;
+/// Of an element that is read and written as pieces, and of one that is packed.
+constexpr double split_cycles = 0.6;
+constexpr double pack_cycles = 0.3;
+constexpr double result_cycles = 0.3;
+
+std::int64_t padded(std::int64_t extent) { return ceil_div(extent, block_points) * block_points; }
+
+/// The axes with that one last whose blocks have the fewest points more than it has; of equal ones
+/// the last, whose order stays.
+std::vector<Axis> with_blocks_last(std::vector<Axis> reduced) {
+    const auto waste = [](const Axis& axis) {
+        return double(padded(axis.extent)) / double(axis.extent);
+    };
+    auto best = reduced.begin();
+    for (auto axis = reduced.begin(); axis != reduced.end(); ++axis)
+        if (waste(*axis) <= waste(*best)) best = axis;
+    std::rotate(best, best + 1, reduced.end());
+    return reduced;
+}
+
+/// Pieces of an operand; 0 where it cannot be taken so.
+std::size_t pieces_of(const Value& term, const Target& target) {
+    if (unconverted(term)) return 1;
+    if (term->dtype != DType::f32) return 0;
+    switch (target.precision) {
+        case Precision::f32:    return 0;
+        case Precision::bf16x3: return 2;
+        case Precision::bf16x6: return 3;
+    }
+    return 0;
+}
+
+}  // namespace
+
+std::int64_t TiledProduct::depth() const {
+    std::int64_t count = padded(reduced.back().extent);
+    for (std::size_t i = 0; i + 1 < reduced.size(); ++i) count *= reduced[i].extent;
+    return count;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> TiledProduct::products() const {
+    const std::size_t most = std::max(row_pieces, column_pieces);
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    // The columns' piece that is loaded already comes first.
+    for (std::size_t r = row_pieces; r-- > 0;) {
+        const std::size_t columns = std::min(column_pieces, most - r);
+        const std::size_t loaded = pairs.empty() ? 0 : pairs.back().second;
+        if (loaded < columns) pairs.emplace_back(r, loaded);
+        for (std::size_t c = 0; c < columns; ++c)
+            if (c != loaded) pairs.emplace_back(r, c);
+    }
+    return pairs;
+}
+
+std::optional<TiledProduct> find_tiled_product(const Kernel& kernel, const Target& target) {
+    if (!target.has_bf16_tiles || kernel.reducer != Reducer::sum || !kernel.conditions.is_empty() ||
+        !kernel.slices.empty() || kernel.has_meeting_writes() || kernel.body->dtype != DType::f32 ||
+        points(kernel.free) == 0 || points(kernel.reduced) < 2)
+        return std::nullopt;
+    std::optional<Contraction> found = find_contraction(kernel, LaneRule::nearest);
+    if (!found || !found->held.empty() || found->row_operands.size() != 1 ||
+        found->column_operands.size() != 1 || !is_operation(found->body, Op::mul))
+        return std::nullopt;
+    const Value& row = found->row_operands[0].term;
+    const Value& column = found->column_operands[0].term;
+    const std::vector<Value> factors = operands(found->body);
+    const bool is_product = factors.size() == 2 && ((factors[0] == row && factors[1] == column) ||
+                                                    (factors[0] == column && factors[1] == row));
+    if (!is_product) return std::nullopt;
+
+    TiledProduct product{.contraction = *found,
+                         .row_axis = {},
+                         .reduced = with_blocks_last(kernel.reduced),
+                         .row_pieces = pieces_of(row, target),
+                         .column_pieces = pieces_of(column, target),
+                         .shape = {}};
+    if (product.row_pieces == 0 || product.column_pieces == 0) return std::nullopt;
+    const Contraction& c = product.contraction;
+    product.row_axis = *std::ranges::max_element(c.rows, {}, &Axis::extent);
+    const auto count = double(product.products().size());
+    const std::int64_t outer =
+        points(c.batch) * points(c.columns) * (points(c.rows) / product.row_axis.extent);
+    product.cycles = std::numeric_limits<double>::infinity();
+    for (const std::int64_t rows : {32, 16})
+        for (const std::int64_t columns : {32, 16}) {
+            const auto row_tiles = double(rows / 16);
+            const auto column_tiles = double(columns / 16);
+            const double loads = double(product.row_pieces) * row_tiles +
+                                 double(product.column_pieces) * column_tiles;
+            const double block =
+                std::max(product_cycles * count * row_tiles * column_tiles, load_cycles * loads);
+            const std::int64_t tiles =
+                outer * ceil_div(product.row_axis.extent, rows) * ceil_div(c.lane.extent, columns);
+            const double cycles = double(tiles) * block * double(product.depth() / block_points);
+            if (cycles >= product.cycles) continue;
+            product.cycles = cycles;
+            product.tiles = tiles;
+            product.shape = {rows, columns, block};
+        }
+    const double elements_of_rows =
+        double(points(c.batch)) * double(points(c.rows)) * double(product.depth());
+    const double elements_of_columns = double(points(c.batch)) * double(points(c.columns)) *
+                                       double(c.lane.extent) * double(product.depth());
+    const auto split = [&](std::size_t pieces) {
+        return pieces > 1 ? split_cycles * double(pieces) : 0;
+    };
+    product.cycles += elements_of_rows * (pack_cycles + split(product.row_pieces)) +
+                      elements_of_columns * (pack_cycles * double(product.column_pieces) +
+                                             split(product.column_pieces)) +
+                      (result_cycles + write_cycles(kernel, c.lane)) * double(points(kernel.free));
+    return product;
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,254 @@
+// tests/codegen/tile_products_test.cpp – products of tiles of bf16 numbers
+#include "codegen/tile_products.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "base/half.h"
+#include "base/text.h"
+#include "codegen/bf16_pieces.h"
+#include "codegen/cpu/compile.h"
+#include "runtime/executor.h"
+#include "runtime/reference.h"
+#include "tests/codegen/check_plan.h"
+#include "tests/support/compare.h"
+
+using namespace ricci;
+
+namespace {
+
+Target with_tiles(Precision precision = Precision::f32) {
+    Target target = tests::example_target(64);
+    target.has_bf16_tiles = true;
+    target.precision = precision;
+    return target;
+}
+
+/// This machine, where it has tiles.
+std::optional<Target> host_with_tiles(Precision precision = Precision::f32) {
+    Target host = codegen::cpu::host_target();
+    if (!host.has_bf16_tiles) return std::nullopt;
+    host.precision = precision;
+    return host;
+}
+
+bool has_tiles(const BoundProgram& program, const Target& target) {
+    return str(codegen::plan(program, target)).find("= tiles ") != std::string::npos;
+}
+
+/// Interpreted, and compiled where this machine has tiles.
+void check(const std::string& text, const Signature& signature,
+           Precision precision = Precision::f32) {
+    CAPTURE(text);
+    const BoundProgram program = tests::bound(text, signature);
+    Target target = with_tiles(precision);
+    target.forced = Forced::tiles;
+    CHECK(has_tiles(program, target));
+    CHECK(tests::interpreted_difference(program, signature, target, 0) == "");
+    std::optional<Target> host = host_with_tiles(precision);
+    if (!host) return;
+    host->forced = Forced::tiles;
+    CHECK(tests::compiled_difference(program, signature, *host) == "");
+}
+
+Signature arrays(const std::vector<std::pair<std::string, Shape>>& shapes,
+                 DType dtype = DType::bf16) {
+    Signature signature;
+    for (const auto& [name, shape] : shapes) signature.insert({name, tests::array(shape, dtype)});
+    return signature;
+}
+
+struct Sizes {
+    std::int64_t m, n, k;
+};
+
+Signature product(const Sizes& sizes, const char* a, const char* b, DType dtype) {
+    const auto& [m, n, k] = sizes;
+    return arrays({{"A", a[0] == 'i' ? Shape{m, k} : Shape{k, m}},
+                   {"B", b[0] == 'k' ? Shape{k, n} : Shape{n, k}}},
+                  dtype);
+}
+
+}  // namespace
+
+TEST_CASE("tiles of bf16 in every transposition, at edges of tiles and blocks") {
+    for (const Sizes& sizes : {Sizes{32, 32, 64}, {40, 33, 65}, {13, 47, 3}, {70, 16, 33}}) {
+        CAPTURE(sizes.k);
+        for (const char* a : {"i,k", "k,i"})
+            for (const char* b : {"k,j", "j,k"})
+                check(format("C[i,j] := A[{}]*B[{}]", a, b), product(sizes, a, b, DType::bf16));
+    }
+}
+
+TEST_CASE("tiles of bf16 in batches, over several axes, with what is done to the result") {
+    check("C[b,i,j] := A[b,i,k]*B[b,j,k]", arrays({{"A", {3, 9, 31}}, {"B", {3, 20, 31}}}));
+    check("C[i,j] := A[i,k,l]*B[l,j,k]", arrays({{"A", {9, 7, 6}}, {"B", {6, 20, 7}}}));
+    check("C[i,j] := A[k,i,l]*B[k,l,j]", arrays({{"A", {5, 9, 7}}, {"B", {5, 7, 33}}}));
+    check("C[a,i,j] := A[i,k]*B[j,k,a]", arrays({{"A", {19, 18}}, {"B", {7, 18, 40}}}));
+    check("C[i,j] := sum[k](f32(A[i,k])*B[k,j])", arrays({{"A", {9, 31}}, {"B", {31, 20}}}));
+    check("Y[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
+          arrays({{"W", {37, 50}}, {"X", {20, 50}}, {"b", {37}}}));
+    check("O[n,o,y,x] := W[o,c,r,s]*X[n,c,y+r,x+s]",
+          arrays({{"W", {16, 4, 3, 3}}, {"X", {2, 4, 12, 12}}}));
+}
+
+TEST_CASE("chunks of long sums are added up") {
+    // Two chunks, the second one shorter; interpreted, a product of one tile.
+    const std::string text = "C[i,j] := A[i,k]*B[k,j]";
+    const Signature signature = arrays({{"A", {3, 1500}}, {"B", {1500, 5}}});
+    Target target = with_tiles();
+    target.forced = Forced::tiles;
+    CHECK(str(codegen::plan(tests::bound(text, signature), target)).find("chunk 2 768 ") !=
+          std::string::npos);
+    check(text, signature);
+}
+
+TEST_CASE("f32 products from three pieces of bf16 are within f32's bounds") {
+    for (const Sizes& sizes : {Sizes{32, 32, 64}, {33, 40, 35}}) {
+        CAPTURE(sizes.k);
+        for (const char* a : {"i,k", "k,i"})
+            for (const char* b : {"k,j", "j,k"})
+                check(format("C[i,j] := A[{}]*B[{}]", a, b), product(sizes, a, b, DType::f32),
+                      Precision::bf16x6);
+    }
+    check("C[i,j] := exp(A[i,k])*B[k,j] + b[i]",
+          arrays({{"A", {20, 35}}, {"B", {35, 18}}, {"b", {20}}}, DType::f32), Precision::bf16x6);
+    check("C[b,i,j] := A[b,i,k,l]*B[l,j,k]",
+          arrays({{"A", {2, 9, 7, 6}}, {"B", {6, 20, 7}}}, DType::f32), Precision::bf16x6);
+    // One side is of bf16 already.
+    Signature mixed = arrays({{"A", {20, 40}}}, DType::f32);
+    mixed.insert({"B", tests::array({40, 20}, DType::bf16)});
+    check("C[i,j] := A[i,k]*B[k,j]", mixed, Precision::bf16x6);
+}
+
+TEST_CASE("errors of products from pieces, as fractions of the sums of absolute products") {
+    constexpr std::int64_t n = 64;
+    constexpr std::int64_t k = 512;
+    const Signature signature = arrays({{"A", {n, k}}, {"B", {k, n}}}, DType::f32);
+    const BoundProgram program = tests::bound("C[i,j] := A[i,k]*B[k,j]", signature);
+    const std::vector<Array> values = tests::random_arguments(program, signature, 3);
+    const auto error = [&](Target target) {
+        target.forced = Forced::tiles;
+        const runtime::Executable executable(program, "test", target);
+        const std::vector<const Array*> arguments = {&values[0], &values[1]};
+        const Array found = executable.run(arguments)[0];
+        double worst = 0;
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < n; ++j) {
+                double sum = 0;
+                double size = 0;
+                for (std::int64_t p = 0; p < k; ++p) {
+                    const double term = values[0].at({i, p}) * values[1].at({p, j});
+                    sum += term;
+                    size += std::abs(term);
+                }
+                worst = std::max(worst, std::abs(found.at({i, j}) - sum) / size);
+            }
+        return worst;
+    };
+    const std::optional<Target> host = host_with_tiles();
+    if (!host) {
+        MESSAGE("no tiles here: nothing was compiled");
+        return;
+    }
+    const double f32 = error(*host);
+    CHECK(error(*host_with_tiles(Precision::bf16x6)) <= f32);
+    const double bf16x3 = error(*host_with_tiles(Precision::bf16x3));
+    CHECK(bf16x3 <= std::ldexp(1.0, -16));
+    CHECK(bf16x3 > f32);
+}
+
+TEST_CASE("NaN, infinities and the greatest numbers go through tiles, and meet no padding") {
+    constexpr std::int64_t k = 65;
+    constexpr std::int64_t n = 40;
+    for (const Precision precision : {Precision::f32, Precision::bf16x3, Precision::bf16x6}) {
+        const bool is_bf16 = precision == Precision::f32;
+        const Signature signature =
+            arrays({{"A", {n, k}}, {"B", {k, n}}}, is_bf16 ? DType::bf16 : DType::f32);
+        const BoundProgram program = tests::bound("C[i,j] := A[i,k]*B[k,j]", signature);
+        std::vector<Array> values = tests::random_arguments(program, signature, 3);
+        const double inf = std::numeric_limits<double>::infinity();
+        // The last point stands beside the padding.
+        const auto set = [&](std::size_t array, std::int64_t row, std::int64_t column, double to) {
+            const auto at = std::size_t(row * (array == 0 ? k : n) + column);
+            if (is_bf16)
+                values[array].span<BFloat16>()[at] = BFloat16(to);
+            else
+                values[array].span<float>()[at] = float(to);
+        };
+        set(0, 3, k - 1, inf);
+        set(0, 39, 0, -inf);
+        set(0, 5, 7, std::nan(""));
+        set(0, 9, 1, is_bf16 ? 1.0 : double(std::numeric_limits<float>::max()));
+        set(1, k - 1, 39, inf);
+        set(1, k - 1, 2, 0);
+        const std::optional<Target> host = host_with_tiles(precision);
+        if (!host) {
+            MESSAGE("no tiles here: nothing was compiled");
+            return;
+        }
+        Target target = *host;
+        target.forced = Forced::tiles;
+        CHECK(has_tiles(program, target));
+        const runtime::Executable executable(program, "test", target);
+        const std::vector<const Array*> arguments = {&values[0], &values[1]};
+        const Array found = executable.run(arguments)[0];
+        const Array expected = runtime::evaluate_with_bounds(program, values)[0].value;
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t j = 0; j < n; ++j) {
+                CAPTURE(i);
+                CAPTURE(j);
+                const double one = found.at({i, j});
+                const double other = expected.at({i, j});
+                CHECK(std::isnan(one) == std::isnan(other));
+                CHECK(std::isinf(one) == std::isinf(other));
+                if (std::isinf(one)) CHECK(one == other);
+                else if (i == 9) CHECK(one == doctest::Approx(other).epsilon(1e-4));
+            }
+        CHECK(std::isnan(found.at({3, 2})));
+    }
+}
+
+TEST_CASE("which products are of tiles") {
+    const auto is_of_tiles = [](const std::string& text, DType a, DType b, Precision precision,
+                                std::int64_t n = 256) {
+        return has_tiles(
+            tests::bound(text, {{"A", tests::array({n, n}, a)}, {"B", tests::array({n, n}, b)}}),
+            with_tiles(precision));
+    };
+    const std::string product = "C[i,j] := A[i,k]*B[k,j]";
+    CHECK(is_of_tiles(product, DType::bf16, DType::bf16, Precision::f32));
+    CHECK_FALSE(is_of_tiles(product, DType::f32, DType::f32, Precision::f32));
+    CHECK(is_of_tiles(product, DType::f32, DType::f32, Precision::bf16x3));
+    CHECK(is_of_tiles(product, DType::f32, DType::f32, Precision::bf16x6));
+    CHECK(is_of_tiles(product, DType::f32, DType::bf16, Precision::bf16x6));
+    CHECK_FALSE(is_of_tiles(product, DType::f32, DType::bf16, Precision::f32));
+    CHECK_FALSE(is_of_tiles(product, DType::f64, DType::f64, Precision::bf16x6));
+    CHECK(is_of_tiles(product, DType::f16, DType::f16, Precision::bf16x6));
+    CHECK_FALSE(is_of_tiles(product, DType::f16, DType::f16, Precision::f32));
+    CHECK_FALSE(is_of_tiles(product, DType::f32, DType::f32, Precision::bf16x6, 4));
+    CHECK_FALSE(
+        is_of_tiles("C[i,j] := max[k](A[i,k]*B[k,j])", DType::bf16, DType::bf16, Precision::f32));
+    CHECK_FALSE(is_of_tiles("C[i,j] := sum[k](abs(A[i,k]-B[k,j]))", DType::f32, DType::f32,
+                            Precision::bf16x3));
+}
+
+TEST_CASE(
+    "products of pieces: each once, the smallest first, the columns' piece loaded last next") {
+    using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+    const auto products = [](std::size_t rows, std::size_t columns) {
+        codegen::TiledProduct product{};
+        product.row_pieces = rows;
+        product.column_pieces = columns;
+        return product.products();
+    };
+    CHECK(products(1, 1) == Pairs{{0, 0}});
+    CHECK(products(2, 2) == Pairs{{1, 0}, {0, 0}, {0, 1}});
+    CHECK(products(3, 3) == Pairs{{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 0}, {0, 2}});
+    CHECK(products(3, 1) == Pairs{{2, 0}, {1, 0}, {0, 0}});
+    CHECK(products(1, 3) == Pairs{{0, 0}, {0, 1}, {0, 2}});
+}
