@@ -38,12 +38,12 @@ enum class Forced : std::uint8_t {
 
 /// What sums of products of f32 numbers are computed from. The bf16 ones are for targets with tiles
 /// of bf16 numbers: each number is a sum of bf16 pieces, whose products are exact and are added in
-/// f32. Subnormal numbers and pieces count as 0; results that are infinite or NaN are computed
-/// again in f32.
+/// f32. Subnormal numbers, pieces and sums count as 0, so that the bounds of errors hold for numbers
+/// from 2^-110 on; results that are infinite or NaN are computed again in f32.
 enum class Precision : std::uint8_t {
     f32,
-    bf16x3,  ///< two pieces, 16 bits of each number: relative errors of products up to 2^-16
-    bf16x6,  ///< three pieces, all 24 bits: errors no larger than those of f32 sums
+    bf16x3,  ///< two pieces, 16 bits of each number: relative errors of products up to 2^-15
+    bf16x6,  ///< three pieces, all 24 bits: up to 2^-23
 };
 /// `f32`, `bf16x3`, `bf16x6`.
 [[nodiscard]] std::string_view name(Precision precision) noexcept;

@@ -13,12 +13,11 @@ namespace ricci::codegen {
 /// bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, 2019).
 [[nodiscard]] std::vector<Value> bf16_pieces(const Value& f32, std::size_t pieces);
 
-/// Where an axis goes in an array: its elements `step` apart, of them `extent` beside the axis' own
-/// set to 0.
+/// Where an axis goes in an array.
 struct PlacedAxis {
     Axis axis;
-    std::int64_t step = 1;
-    std::int64_t extent = 0;  ///< with the zeros
+    std::int64_t step = 1;    ///< elements from point to point
+    std::int64_t extent = 0;  ///< at least the axis' own: what lies beyond that is 0
 };
 /// The array of each piece, one after the other.
 struct PieceArrays {

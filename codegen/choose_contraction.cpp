@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/integer.h"
@@ -266,6 +267,22 @@ class Chooser {
         return std::ranges::all_of(kernel_.reduced,
                                    [&](const Axis& axis) { return is_spread(load, axis); });
     }
+    /// Whether the lines of all reduced points are more than their sets of the first-level cache
+    /// hold: points some multiple of 1 KiB apart, say, share four sets.
+    [[nodiscard]] bool overflows_sets(const Load& load) const {
+        constexpr std::int64_t way_bytes = 4096;  // 64 sets of a line
+        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
+        std::int64_t lines = 1;
+        std::int64_t step = way_bytes;
+        for (const Axis& axis : kernel_.reduced) {
+            const std::int64_t apart = std::abs(load.at.affine.coefficient(axis.var)) * bytes;
+            if (apart < std::int64_t(line_bytes)) continue;
+            lines *= axis.extent;
+            step = std::gcd(step, apart);
+        }
+        const std::int64_t sets = way_bytes / std::max(step, std::int64_t(line_bytes));
+        return lines / sets > target_.l1_bytes / way_bytes;
+    }
     [[nodiscard]] bool is_spread(const Load& load, const Axis& axis) const {
         constexpr std::int64_t ways = 8;
         const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
@@ -326,6 +343,7 @@ class Chooser {
     [[nodiscard]] double line_cycles() const {
         constexpr double of_column = 0.8;  // those of a tile are asked for ahead
         constexpr double of_row = 20;      // each from a page of its own, of much memory
+        constexpr double of_second_level = 4;
         const TileShape& tile = choice_.tile;
         const double tiles = double(choice_.tiles);
         const auto cache = double(target_.l2_bytes);
@@ -347,6 +365,9 @@ class Chooser {
             const auto bytes = double(size_bytes(term->dtype));
             const bool is_beside = load.at.affine.coefficient(choice_.row_axis.var) == 1;
             const bool is_far = double(kernel_.nest.at(load.buffer).elements) * bytes > 4 * cache;
+            if (is_beside && overflows_sets(load))
+                cycles += tiles * depth_ * std::ceil(double(tile.rows) * bytes / line_bytes) *
+                          of_second_level;
             if (is_beside && is_far && !is_spread(load))
                 cycles += double(row_tiles()) * double(points(c().batch)) * depth_ *
                           std::ceil(double(tile.rows) * bytes / line_bytes) * of_row;
@@ -501,16 +522,15 @@ std::vector<ContractionChoice> equal_choices(const Kernel& kernel, const Contrac
 
 std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choice,
                              const Target& target) {
-    constexpr double least_packed = 16;  // elements for each of the chunks' results
+    // Of a chunk, for each row of a tile, whose results are written and added up.
+    constexpr double least_of_chunk = 64;
     const Contraction& c = choice.contraction;
     const auto depth = double(points(kernel.reduced));
     const double bytes =
         depth * double(choice.tile.columns()) * double(size_bytes(panel_dtype(kernel, choice)));
     const double chunks = std::ceil(2 * bytes / double(target.l2_bytes));
-    const double columns =
-        double(points(c.batch)) * double(points(c.columns)) * double(c.lane.extent);
     const bool is_shared = points(c.rows) > 4 * choice.tile.rows;
-    const bool is_worth = chunks * double(points(kernel.free)) * least_packed <= columns * depth;
+    const bool is_worth = chunks * double(choice.tile.rows) * least_of_chunk <= depth;
     return is_shared && is_worth ? std::int64_t(chunks) : 1;
 }
 

@@ -2,7 +2,7 @@
 //
 // A task is a block of tiles. The reduced points are cut into chunks whose part of the columns'
 // panel stays in the first-level cache while all tiles of rows read it; sums stand in scratch from
-// chunk to chunk. Where f32 numbers were taken as pieces, a tile with a sum that is infinite or NaN
+// chunk to chunk. Where f32 numbers were taken as pieces, a row with a sum that is infinite or NaN
 // is computed again from the numbers themselves: pieces of infinities are none.
 #include <algorithm>
 
@@ -23,10 +23,10 @@ namespace {
 constexpr std::int64_t bf16_bytes = 2;
 /// Of the first-level cache: what panels of columns take.
 constexpr std::int64_t panel_bytes = 32 << 10;
-/// Tiles of a task, at most, whose sums take 512 KiB of its stack; large ones read less again from
-/// memory. Fewer where there would be few tasks.
+/// Tiles of a task, at most, whose sums take 256 KiB of its stack: half as many take a tenth
+/// longer. Fewer where there would be few tasks.
 constexpr std::int64_t most_row_tiles = 8;
-constexpr std::int64_t most_column_tiles = 16;
+constexpr std::int64_t most_column_tiles = 8;
 constexpr std::int64_t enough_tasks = 16;
 
 class TileProductLowering {
@@ -84,12 +84,14 @@ class TileProductLowering {
         if (const Value bf16 = unconverted(term)) return {bf16};
         return bf16_pieces(term, count);
     }
-    /// The axes of an operand from the longest step of what it reads to the shortest.
+    /// The axes of an operand from the longest step of what it reads to the shortest; of equal ones
+    /// that of lanes last.
     [[nodiscard]] std::vector<Axis> in_order_of_memory(const Value& term) const {
         std::vector<Axis> axes = axes_of(kernel_, term);
         if (const auto* load = std::get_if<Load>(&term->term))
             std::ranges::stable_sort(axes, std::greater<>(), [&](const Axis& axis) {
-                return std::abs(load->at.affine.coefficient(axis.var));
+                const std::int64_t step = std::abs(load->at.affine.coefficient(axis.var));
+                return std::pair(step, axis != c_.lane);
             });
         return axes;
     }
@@ -101,11 +103,11 @@ class TileProductLowering {
     void place_rows() {
         const Value& term = c_.row_operands[0].term;
         const auto bf16 = pieces(term, product_.row_pieces);
-        if (const auto* load = std::get_if<Load>(&bf16[0]->term);
-            bf16.size() == 1 && load != nullptr && may_stay(*load)) {
+        if (may_rows_stay(product_, term)) {
+            const auto& load = std::get<Load>(bf16[0]->term);
             schedule_.directives.push_back({"direct", "rows", {}, "points are neighbours"});
-            row_sides_ = {{load->buffer, load->at.affine,
-                           load->at.affine.coefficient(product_.row_axis.var), block_points}};
+            row_sides_ = {{load.buffer, load.at.affine,
+                           load.at.affine.coefficient(product_.row_axis.var), block_points}};
             return;
         }
         std::vector<PlacedAxis> axes;
@@ -117,7 +119,7 @@ class TileProductLowering {
         for (std::size_t i = product_.reduced.size(); i-- > 0;) {
             const Axis& axis = product_.reduced[i];
             const bool is_last = i + 1 == product_.reduced.size();
-            place(axis, is_last ? ceil_div(axis.extent, block_points) * block_points : axis.extent);
+            place(axis, is_last ? filled(axis.extent) : axis.extent);
         }
         // An odd number of lines: rows do not meet in one set of the first-level cache.
         step = step / block_points | 1;
@@ -133,13 +135,6 @@ class TileProductLowering {
             row_sides_.push_back({buffer, at_first_point(arrays.at(p)), pitch, block_points});
         schedule_.directives.push_back({"copy", "rows", {pitch}, "elements from row to row"});
     }
-    [[nodiscard]] bool may_stay(const Load& load) const {
-        return !load.at.computed && product_.reduced.size() == 1 && has_whole_blocks() &&
-               load.at.affine.coefficient(product_.reduced[0].var) == 1 &&
-               load.at.affine.coefficient(product_.row_axis.var) > 0 &&
-               product_.row_axis.extent % rows_ == 0;
-    }
-
     /// Panels of pairs of points; numbers that are split, or whose points do not fill blocks, are
     /// copied first.
     void place_columns() {
@@ -151,21 +146,20 @@ class TileProductLowering {
             const std::vector<Axis> order = in_order_of_memory(bf16.size() == 1 ? bf16[0] : term);
             for (std::size_t i = order.size(); i-- > 0;) {
                 const bool is_last = order[i] == product_.reduced.back();
-                const std::int64_t extent =
-                    is_last ? ceil_div(order[i].extent, block_points) * block_points
-                            : order[i].extent;
+                const std::int64_t extent = is_last ? filled(order[i].extent) : order[i].extent;
                 axes.insert(axes.begin(), {order[i], step, extent});
                 step *= extent;
             }
-            const PieceArrays arrays = place_pieces(kernel_, bf16, std::move(axes), step,
-                                                    kernel_.nest.name + "_pieces", builder_);
+            const PieceArrays arrays = place_pieces(
+                kernel_, bf16, std::move(axes), step,
+                kernel_.nest.name + (bf16.size() > 1 ? "_pieces" : "_filled"), builder_);
             const BufferId buffer = kernel_.argument(builder_.plan(), arrays.place, false);
             for (std::size_t p = 0; p < bf16.size(); ++p)
                 bf16[p] = make_load(kernel_.nest, buffer, {arrays.at(p)});
         }
         Kernel packed = kernel_;
         Axis& last = packed.reduced.back();
-        last.extent = ceil_div(last.extent, block_points) * block_points;
+        last.extent = filled(last.extent);
         for (std::size_t p = 0; p < bf16.size(); ++p) {
             std::string name = kernel_.nest.name + "_columns";
             if (bf16.size() > 1) name += std::to_string(p);
@@ -336,59 +330,71 @@ class TileProductLowering {
         return body;
     }
 
-    /// Sums times 0, added up, are NaN where one is infinite or NaN: then all are computed again.
+    /// Looks at all sums of the tile together, then row by row.
     Body mend_tile() {
-        Nest& nest = kernel_.nest;
-        const Lanes all = lanes(kernel_);
-        const BufferId zeros = add_registers(nest, "zeros", DType::f32, columns_);
-        const BufferId zero = add_registers(nest, "zero", DType::f32, 1);
-        const auto store = [](BufferId buffer, const AffineForm& at, const Value& value,
-                              bool adds = false) {
-            Body body;
-            body.push_back(
-                make_store(buffer, {at}, value, adds ? std::optional(Reducer::sum) : std::nullopt));
-            return body;
-        };
-        const Value nothing = make_number(DType::f32, 0);
-        Body body = over_lanes(
-            nest, all, [&](const AffineForm& column) { return store(zeros, column, nothing); });
-        append(body, over_rows([&](const AffineForm& row) {
-                   return over_lanes(nest, all, [&](const AffineForm& column) {
-                       const Value times_zero =
-                           make_operation(Op::mul, {sum(row, column), nothing}, DType::f32);
-                       return store(zeros, column, times_zero, true);
-                   });
-               }));
-        append(body, store(zero, form(0), nothing));
-        append(body, over_lanes(nest, all, [&](const AffineForm& column) {
-                   return store(zero, form(0), make_load(nest, zeros, {column}), true);
-               }));
-        const Value found = make_load(nest, zero, {form(0)});
-        append(body, guarded(make_operation(Op::ne, {found, found}, DType::boolean), in_f32()));
+        const BufferId zeros = add_registers(kernel_.nest, "zeros", DType::f32, columns_);
+        const BufferId zero = add_registers(kernel_.nest, "zero", DType::f32, 1);
+        Body body = set_zeros(zeros);
+        append(body, over_rows([&](const AffineForm& row) { return add_zeros(zeros, row); }));
+        append(body, if_not_finite(zeros, zero, in_f32(zeros, zero)));
         return body;
     }
-    Body in_f32() {
+    /// The rows with a sum that is no number.
+    Body in_f32(BufferId zeros, BufferId zero) {
         Nest& nest = kernel_.nest;
         const Accumulator accumulator = make_accumulator(kernel_, columns_);
         std::vector<AxisRange> points;
         for (const Axis& axis : original_reduced_)
             points.push_back({axis, bound(0), bound(axis.extent)});
         return over_rows([&](const AffineForm& row) {
-            Body body = over_lanes(nest, lanes(kernel_), [&](const AffineForm& column) {
+            Body again = over_lanes(nest, lanes(kernel_), [&](const AffineForm& column) {
                 return reset(kernel_, accumulator, column);
             });
-            append(body, wrap(points, over_lanes(nest, inside(), [&](const AffineForm& column) {
-                                  Substitution here = at(row, column);
-                                  return update(kernel_, accumulator, column, here);
-                              })));
-            append(body, over_lanes(nest, lanes(kernel_), [&](const AffineForm& column) {
-                       Body store;
-                       store.push_back(make_store(sums_, {sum_at(row, column)},
-                                                  result(kernel_, accumulator, column)));
-                       return store;
+            append(again, wrap(points, over_lanes(nest, inside(), [&](const AffineForm& column) {
+                                   Substitution here = at(row, column);
+                                   return update(kernel_, accumulator, column, here);
+                               })));
+            append(again, over_lanes(nest, lanes(kernel_), [&](const AffineForm& column) {
+                       return store(sums_, sum_at(row, column),
+                                    result(kernel_, accumulator, column));
                    }));
+            Body body = set_zeros(zeros);
+            append(body, add_zeros(zeros, row));
+            append(body, if_not_finite(zeros, zero, std::move(again)));
             return body;
         });
+    }
+    static Body store(BufferId buffer, const AffineForm& at, const Value& value,
+                      bool adds = false) {
+        Body body;
+        body.push_back(
+            make_store(buffer, {at}, value, adds ? std::optional(Reducer::sum) : std::nullopt));
+        return body;
+    }
+    Body set_zeros(BufferId zeros) {
+        return over_lanes(kernel_.nest, lanes(kernel_), [&](const AffineForm& column) {
+            return store(zeros, column, make_number(DType::f32, 0));
+        });
+    }
+    /// Sums times 0: NaN where one is infinite or NaN.
+    Body add_zeros(BufferId zeros, const AffineForm& row) {
+        return over_lanes(kernel_.nest, lanes(kernel_), [&](const AffineForm& column) {
+            return store(
+                zeros, column,
+                make_operation(Op::mul, {sum(row, column), make_number(DType::f32, 0)}, DType::f32),
+                true);
+        });
+    }
+    Body if_not_finite(BufferId zeros, BufferId zero, Body then) {
+        Nest& nest = kernel_.nest;
+        Body body = store(zero, form(0), make_number(DType::f32, 0));
+        append(body, over_lanes(nest, lanes(kernel_), [&](const AffineForm& column) {
+                   return store(zero, form(0), make_load(nest, zeros, {column}), true);
+               }));
+        const Value found = make_load(nest, zero, {form(0)});
+        append(body,
+               guarded(make_operation(Op::ne, {found, found}, DType::boolean), std::move(then)));
+        return body;
     }
 
     Kernel kernel_;

@@ -216,6 +216,8 @@ struct Prefetch {
     Address at;
     int level = 2;
 };
+/// Reduced points of a tile register.
+inline constexpr std::int64_t block_points = 32;
 /// Numbers of bf16 as `TileProduct` reads them, in blocks of 32 points: rows whose points stand
 /// side by side, `step` elements from row to row; or columns whose points stand in pairs, one pair
 /// beside the next column's, `step` elements from pair to pair.

@@ -181,6 +181,9 @@ class Verifier {
                         nest_.at(side.buffer).name);
             }
         require(!product.products.empty(), "a product of tiles has products");
+        for (const BoundTerm& term : product.blocks)
+            require(!term.form.is_constant() || term.form.constant >= 1,
+                    "a product of tiles has a block of points");
         for (const auto& [row, column] : product.products)
             require(row < product.row_sides.size() && column < product.column_sides.size(),
                     "products are of the sides");

@@ -309,7 +309,7 @@ class Packer {
     /// Reduced point by reduced point, in vectors along the tiled axis. Panels are filled a block
     /// of points at a time: the rows of memory that a block touches serve the next panels too.
     Body interleave() {
-        block_points();
+        cut_points();
         Lanes lanes;
         lanes.lanes = lanes_of_line();
         lanes.unroll = ceil_div(tiling_.step, lanes.lanes);
@@ -505,7 +505,7 @@ class Packer {
         append(body, std::move(tail));
         return body;
     }
-    void block_points() {
+    void cut_points() {
         // Gathers use whole cache lines of each row as they go from point to point: no blocks.
         if (!is_contiguous(term_, tiling_.axis.var)) return;
         if (kernel_.reduced.size() != 1 || !kernel_.conditions.is_empty()) return;

@@ -6,6 +6,7 @@
 
 #include "base/integer.h"
 #include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
 
 namespace ricci::codegen {
@@ -15,18 +16,24 @@ namespace {
 /// Of TDPBF16PS, and of a load of a tile (Intel Optimization Reference Manual, chapter 20).
 constexpr double product_cycles = 16;
 constexpr double load_cycles = 10;
-/// Of an element that is read and written as pieces, and of one that is packed.
-constexpr double split_cycles = 0.6;
-constexpr double pack_cycles = 0.3;
+/// Of a tile beside its products: sums that are set to 0 and stored.
+constexpr double tile_cycles = 150;
+/// Of an element: for each piece that is copied or packed, that where it is gathered, and of a
+/// result, also where it is looked at for infinities.
+constexpr double copy_cycles = 0.4;
+constexpr double gather_cycles = 1.5;
 constexpr double result_cycles = 0.3;
-
-std::int64_t padded(std::int64_t extent) { return ceil_div(extent, block_points) * block_points; }
+constexpr double look_cycles = 0.1;
+/// Of a kernel more.
+constexpr double step_cycles = 500;
+/// Elements that are read more often than this are not copied for each time.
+constexpr double most_copies = 1.5;
 
 /// The axes with that one last whose blocks have the fewest points more than it has; of equal ones
 /// the last, whose order stays.
 std::vector<Axis> with_blocks_last(std::vector<Axis> reduced) {
     const auto waste = [](const Axis& axis) {
-        return double(padded(axis.extent)) / double(axis.extent);
+        return double(filled(axis.extent)) / double(axis.extent);
     };
     auto best = reduced.begin();
     for (auto axis = reduced.begin(); axis != reduced.end(); ++axis)
@@ -39,6 +46,10 @@ std::vector<Axis> with_blocks_last(std::vector<Axis> reduced) {
 std::size_t pieces_of(const Value& term, const Target& target) {
     if (unconverted(term)) return 1;
     if (term->dtype != DType::f32) return 0;
+    constexpr std::size_t pieces_of_f16 = 2;  // of its 11 bits
+    const auto* convert = std::get_if<Convert>(&term->term);
+    if (convert != nullptr && convert->a->dtype == DType::f16)
+        return target.precision == Precision::f32 ? 0 : pieces_of_f16;
     switch (target.precision) {
         case Precision::f32:    return 0;
         case Precision::bf16x3: return 2;
@@ -47,10 +58,72 @@ std::size_t pieces_of(const Value& term, const Target& target) {
     return 0;
 }
 
+/// Cycles of bringing an operand of so many elements into place.
+class Placing {
+  public:
+    Placing(const Kernel& kernel, const TiledProduct& product)
+        : kernel_(kernel), product_(product) {}
+
+    [[nodiscard]] double rows() const {
+        const Value& term = product_.contraction.row_operands[0].term;
+        if (may_rows_stay(product_, term)) return 0;
+        const double elements = double(points(product_.contraction.batch)) *
+                                double(points(product_.contraction.rows)) *
+                                double(product_.depth());
+        const bool is_near = is_contiguous(term, product_.reduced.back().var) ||
+                             is_contiguous(term, product_.row_axis.var);
+        return elements * copied(product_.row_pieces, is_near) + 2 * step_cycles;
+    }
+    /// Infinite where elements that many columns share would be copied for each.
+    [[nodiscard]] double columns() const {
+        const Contraction& c = product_.contraction;
+        const Value& term = c.column_operands[0].term;
+        const double elements = double(points(c.batch)) * double(points(c.columns)) *
+                                double(c.lane.extent) * double(product_.depth());
+        const bool is_near =
+            is_contiguous(term, product_.reduced.back().var) || is_contiguous(term, c.lane.var);
+        const double packed = elements * copied(product_.column_pieces, is_near) + step_cycles;
+        const bool is_copied =
+            product_.column_pieces > 1 || product_.reduced.back().extent % block_points != 0;
+        if (!is_copied) return packed;
+        if (is_shared(term)) return std::numeric_limits<double>::infinity();
+        return packed + elements * copied(product_.column_pieces, true) +
+               double(product_.column_pieces) * step_cycles;
+    }
+
+  private:
+    static double copied(std::size_t pieces, bool is_near) {
+        return double(pieces) * (is_near ? copy_cycles : gather_cycles);
+    }
+    [[nodiscard]] bool is_shared(const Value& term) const {
+        double elements = 0;
+        for_each_node({term}, [&](const Value& value) {
+            if (const auto* load = std::get_if<Load>(&value->term))
+                elements += double(kernel_.nest.at(load->buffer).elements);
+        });
+        return double(points(axes_of(kernel_, term))) > most_copies * elements;
+    }
+
+    const Kernel& kernel_;
+    const TiledProduct& product_;
+};
+
 }  // namespace
 
+std::int64_t filled(std::int64_t extent) { return ceil_div(extent, block_points) * block_points; }
+
+bool may_rows_stay(const TiledProduct& product, const Value& term) {
+    const Value bf16 = unconverted(term);
+    const auto* load = bf16 ? std::get_if<Load>(&bf16->term) : nullptr;
+    return load != nullptr && !load->at.computed && product.reduced.size() == 1 &&
+           product.reduced[0].extent % block_points == 0 &&
+           load->at.affine.coefficient(product.reduced[0].var) == 1 &&
+           load->at.affine.coefficient(product.row_axis.var) > 0 &&
+           product.row_axis.extent % product.shape.rows == 0;
+}
+
 std::int64_t TiledProduct::depth() const {
-    std::int64_t count = padded(reduced.back().extent);
+    std::int64_t count = filled(reduced.back().extent);
     for (std::size_t i = 0; i + 1 < reduced.size(); ++i) count *= reduced[i].extent;
     return count;
 }
@@ -108,23 +181,19 @@ std::optional<TiledProduct> find_tiled_product(const Kernel& kernel, const Targe
                 std::max(product_cycles * count * row_tiles * column_tiles, load_cycles * loads);
             const std::int64_t tiles =
                 outer * ceil_div(product.row_axis.extent, rows) * ceil_div(c.lane.extent, columns);
-            const double cycles = double(tiles) * block * double(product.depth() / block_points);
+            const double cycles =
+                double(tiles) * (tile_cycles + block * double(product.depth() / block_points));
             if (cycles >= product.cycles) continue;
             product.cycles = cycles;
             product.tiles = tiles;
             product.shape = {rows, columns, block};
         }
-    const double elements_of_rows =
-        double(points(c.batch)) * double(points(c.rows)) * double(product.depth());
-    const double elements_of_columns = double(points(c.batch)) * double(points(c.columns)) *
-                                       double(c.lane.extent) * double(product.depth());
-    const auto split = [&](std::size_t pieces) {
-        return pieces > 1 ? split_cycles * double(pieces) : 0;
-    };
-    product.cycles += elements_of_rows * (pack_cycles + split(product.row_pieces)) +
-                      elements_of_columns * (pack_cycles * double(product.column_pieces) +
-                                             split(product.column_pieces)) +
-                      (result_cycles + write_cycles(kernel, c.lane)) * double(points(kernel.free));
+    const Placing placing(kernel, product);
+    const bool is_split = product.row_pieces > 1 || product.column_pieces > 1;
+    product.cycles +=
+        placing.rows() + placing.columns() +
+        (result_cycles + (is_split ? look_cycles : 0) + write_cycles(kernel, c.lane)) *
+            double(points(kernel.free));
     return product;
 }
 

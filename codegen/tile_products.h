@@ -13,8 +13,8 @@
 
 namespace ricci::codegen {
 
-/// Reduced points of a tile register.
-inline constexpr std::int64_t block_points = 32;
+/// The extent with what fills its last block of points.
+[[nodiscard]] std::int64_t filled(std::int64_t extent);
 
 /// Rows and columns of a tile product, and its cost.
 struct TileProductShape {
@@ -36,9 +36,13 @@ struct TiledProduct {
 
     /// Reduced points, with those that fill the last axis' blocks.
     [[nodiscard]] std::int64_t depth() const;
-    /// Which pieces are multiplied: those whose numbers add up to less than the most of a side.
+    /// Which pieces are multiplied, (row, column): those of row + column < the pieces of the side
+    /// that has more.
     [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> products() const;
 };
+
+/// Whether the row operand is read where it stands: points are neighbours, rows whole tiles.
+[[nodiscard]] bool may_rows_stay(const TiledProduct& product, const Value& term);
 
 /// Nothing when the kernel is no such product, or the target has no tiles.
 [[nodiscard]] std::optional<TiledProduct> find_tiled_product(const Kernel& kernel,

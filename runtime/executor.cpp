@@ -62,7 +62,8 @@ void dump_stages(const BoundProgram& program, const codegen::Plan& plan, std::st
 
 const Target& target() {
     static const Target host = codegen::cpu::host_target();
-    if (!host.has_bf16_tiles || precision() == Precision::f32) return host;
+    const Precision now = precision();
+    if (!host.has_bf16_tiles || now == Precision::f32) return host;
     const auto with = [](Precision allowed) {
         Target target = host;
         target.precision = allowed;
@@ -70,7 +71,7 @@ const Target& target() {
     };
     static const Target bf16x3 = with(Precision::bf16x3);
     static const Target bf16x6 = with(Precision::bf16x6);
-    return precision() == Precision::bf16x3 ? bf16x3 : bf16x6;
+    return now == Precision::bf16x3 ? bf16x3 : bf16x6;
 }
 
 Executable::Executable(BoundProgram program, std::string_view name, const Target& target,

@@ -136,7 +136,8 @@ bool Function::State::fits(const Specialisation& entry, std::span<const Array* c
             return false;
         if (is_structural[i] && spec.value != runtime::number_of(array)) return false;
     }
-    return entry.outputs == outputs && entry.precision == precision() && !entry.is_lost();
+    return entry.outputs == outputs && !entry.is_lost() &&
+           (!entry.executable || entry.precision == runtime::target().precision);
 }
 
 std::shared_ptr<const Specialisation> Function::State::find_entry(
@@ -167,8 +168,9 @@ std::shared_ptr<const Specialisation> Function::State::specialise(
 }
 
 runtime::Executable Function::State::compiled(BoundProgram bound, const Specialisation& entry,
-                                              std::span<const Array* const> arguments) const {
-    if (!is_tuning()) return {std::move(bound), name, runtime::target()};
+                                              std::span<const Array* const> arguments,
+                                              const Target& target) const {
+    if (!is_tuning()) return {std::move(bound), name, target};
     std::vector<const Array*> given;
     for (const std::size_t i : entry.inputs) given.push_back(arguments[i]);
     std::vector<Array> parts;
@@ -178,15 +180,14 @@ runtime::Executable Function::State::compiled(BoundProgram bound, const Speciali
         for (const Array& part : parts) given.push_back(&part);
     }
     runtime::TuningStore& store = runtime::tuning_store();
-    runtime::tune(bound, runtime::target(), given, store);
-    return {std::move(bound), name, runtime::target(), store.tunings()};
+    runtime::tune(bound, target, given, store);
+    return {std::move(bound), name, target, store.tunings()};
 }
 
 Specialisation Function::State::make(std::span<const Array* const> arguments,
                                      const std::vector<std::string>& outputs) const {
     Specialisation entry;
     entry.outputs = outputs;
-    entry.precision = precision();
     Signature signature;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         entry.arguments.push_back(runtime::spec_of(*arguments[i], is_structural[i]));
@@ -215,9 +216,12 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
         bound = std::move(split.program);
     }
     switch (device) {
-        case Device::cpu:
-            entry.executable.emplace(compiled(std::move(bound), entry, arguments));
+        case Device::cpu: {
+            const Target& target = runtime::target();
+            entry.precision = target.precision;
+            entry.executable.emplace(compiled(std::move(bound), entry, arguments, target));
             break;
+        }
         case Device::cuda:
             entry.on_gpu = std::make_shared<const cuda::Executable>(std::move(bound), name);
             break;

@@ -26,7 +26,7 @@ namespace ricci {
 struct Specialisation {
     std::vector<ArgumentSpec> arguments;   ///< in order of the program's arguments
     std::vector<std::string> outputs;      ///< asked for; empty: the result
-    Precision precision = Precision::f32;  ///< that was allowed
+    Precision precision = Precision::f32;  ///< on the CPU: that of its target
     std::vector<std::size_t> results;      ///< of the bound outputs: those asked for
     std::vector<std::size_t> inputs;  ///< of the program's arguments: those of the bound program
     std::optional<runtime::ComplexParts> parts;      ///< of a complex program: what runs is real
@@ -141,7 +141,8 @@ struct Function::State {
                                       const std::vector<std::string>& outputs) const;
     /// For the CPU, tuned on these arguments if that is wanted.
     [[nodiscard]] runtime::Executable compiled(BoundProgram bound, const Specialisation& entry,
-                                               std::span<const Array* const> arguments) const;
+                                               std::span<const Array* const> arguments,
+                                               const Target& target) const;
 };
 
 namespace runtime {

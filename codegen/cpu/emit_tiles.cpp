@@ -23,7 +23,6 @@ namespace ricci::codegen::cpu {
 namespace {
 
 constexpr std::int64_t tile_rows = 16;
-constexpr std::int64_t block_points = 32;
 constexpr std::size_t first_row_tile = 4;
 constexpr std::size_t first_column_tile = 6;
 

@@ -246,7 +246,8 @@ void NestWriter::statement(const Stmt& stmt) {
         [&](const Store& s) { store(s); }, [&](const Barrier&) { line("RC_BARRIER();"); },
         [&](const Fold& f) { fold(f); }, [&](const Commit&) { line("rc_copy_commit();"); },
         [&](const Wait& wait) { line(format("rc_copy_wait<{}>();", wait.pending)); },
-        [](const Prefetch&) {}, [](const TileProduct&) {});
+        [](const Prefetch&) {},
+        [](const TileProduct&) { RICCI_ASSERT(false, "a product of tiles is a CPU's"); });
 }
 
 void NestWriter::loop(const Loop& loop) {

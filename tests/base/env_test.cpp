@@ -28,7 +28,7 @@ std::string error_of(F&& call) {
 }
 
 TEST_CASE("every variable has a meaning and a default") {
-    CHECK(env::all_variables().size() == 14);
+    CHECK(env::all_variables().size() == 15);
     for (const env::Variable& variable : env::all_variables()) {
         CAPTURE(std::string(variable.name));
         CHECK(variable.name.starts_with("RICCI_"));

@@ -306,7 +306,7 @@ class Machine {
 
     /// Of single numbers, rounded to f32 after each product.
     void multiply(const TileProduct& product) {
-        constexpr std::int64_t block = 32;
+        constexpr std::int64_t block = block_points;
         const std::int64_t blocks = now_->upper(product.blocks);
         if (blocks < 1) fail("a product of tiles of no points");
         for (std::int64_t r = 0; r < product.rows; ++r)

@@ -511,6 +511,15 @@ TEST_CASE("emit writes CUDA with its launches, and LLVM IR") {
     CHECK(text("llvm").find("; ricci_0_k0_Y(0, 1, {") != std::string::npos);
 }
 
+TEST_CASE("emit writes no LLVM IR that needs the system's leave") {
+    const TemporaryFolder folder;
+    const Outcome outcome =
+        ricci_command(folder.path().string(), {"emit", "C[i,j] := A[i,k]*B[k,j]", "A=64x64:bf16",
+                                               "B=64x64:bf16", "--target", "llvm", "-o", "out"});
+    CHECK(outcome.err == "");
+    CHECK(read_bytes(folder / "out").find("x86.tile") == std::string::npos);
+}
+
 TEST_CASE("emit refuses what is wrong and leaves no file") {
     const TemporaryFolder folder;
     const std::string place = folder.path().string();

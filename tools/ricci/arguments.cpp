@@ -59,6 +59,9 @@ void add_execution(CLI::App& app, CommonOptions& options) {
 void add_tuning(CLI::App& app, CommonOptions& options) {
     app.add_flag("--tune", options.is_tuned,
                  "take the fastest of equal kernels, as RICCI_TUNE=1 does");
+}
+
+void add_precision(CLI::App& app, CommonOptions& options) {
     app.add_option("--precision", options.precision,
                    "what products of f32 arrays may be computed from on CPUs with tiles of bf16 "
                    "numbers: f32, bf16x3 (16 bits of each number) or bf16x6 (all of them)")

@@ -33,8 +33,10 @@ struct CommonOptions {
 /// Adds `PROGRAM [NAME=SPEC]... --dtype --expand`, and `--device --threads` where something runs.
 void add_program(CLI::App& app, CommonOptions& options);
 void add_execution(CLI::App& app, CommonOptions& options);
-/// Adds `--tune --precision`, where kernels are made for the CPU.
+/// Adds `--tune`, where kernels are made for the CPU.
 void add_tuning(CLI::App& app, CommonOptions& options);
+/// Adds `--precision`, for the same.
+void add_precision(CLI::App& app, CommonOptions& options);
 /// Adds `--ties`, where gradients are made.
 void add_ties(CLI::App& app, CommonOptions& options);
 

@@ -255,6 +255,7 @@ void add_bench(CLI::App& app, Command& chosen) {
     add_program(*command, options->common);
     add_execution(*command, options->common);
     add_tuning(*command, options->common);
+    add_precision(*command, options->common);
     command->add_flag("--grad", options->has_gradients, "also every gradient");
     command->footer(
         R"help(Operations are counted from the equations, bytes are arguments and outputs once

@@ -243,6 +243,7 @@ void add_check(CLI::App& app, Command& chosen) {
         app.add_subcommand("check", "Compare compiled code and gradients with slow evaluation");
     add_program(*command, options->common);
     add_ties(*command, options->common);
+    add_precision(*command, options->common);
     command->add_option("--against", options->against,
                         "FILE with gradients written by hand, as in dW[o,k] := …: compares them "
                         "with the generated ones instead");

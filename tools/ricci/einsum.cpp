@@ -51,6 +51,7 @@ void add_einsum(CLI::App& app, Command& chosen) {
         ->required();
     command->add_option("--dtype", options->common.dtype, "type of arrays that name none (f32)");
     add_execution(*command, options->common);
+    add_precision(*command, options->common);
     command->add_option("-o,--output", options->outputs, "FILE.npy for the result")
         ->allow_extra_args(false);
     command->footer(R"help(Examples:

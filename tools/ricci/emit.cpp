@@ -12,7 +12,6 @@
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
 #include "runtime/cuda/gpu.h"
-#include "runtime/executor.h"
 #include "runtime/staged_file.h"
 
 #include "tools/ricci/arguments.h"
@@ -97,7 +96,12 @@ class Sources {
 
 std::string emitted(const std::string& target, std::span<const SourceProgram> programs) {
     if (target == "cuda") return codegen::source::emit_cuda(programs, cuda::text_target());
-    if (target == "llvm") return codegen::source::emit_llvm(programs, runtime::target());
+    if (target == "llvm") {
+        // Programs must ask the system for tiles, which the text does not.
+        Target here = codegen::cpu::host_target();
+        here.has_bf16_tiles = false;
+        return codegen::source::emit_llvm(programs, here);
+    }
     return codegen::source::emit_cpp(programs);
 }
 

@@ -279,6 +279,7 @@ void add_explain(CLI::App& app, Command& chosen) {
     add_program(*command, options->common);
     add_ties(*command, options->common);
     add_tuning(*command, options->common);
+    add_precision(*command, options->common);
     command->add_option("--wrt", options->wrt, "gradients to show (all), as in A,B");
     command->add_option(
         "--stage", options->stages,

@@ -121,6 +121,7 @@ void add_grad(CLI::App& app, Command& chosen) {
     add_program(*command, options->common);
     add_execution(*command, options->common);
     add_tuning(*command, options->common);
+    add_precision(*command, options->common);
     add_ties(*command, options->common);
     command->add_option("--wrt", options->wrt, "arguments, as in A,B")->required();
     command->add_flag("--forward", options->is_forward,

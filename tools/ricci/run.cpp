@@ -43,6 +43,7 @@ void add_run(CLI::App& app, Command& chosen) {
     add_program(*command, options->common);
     add_execution(*command, options->common);
     add_tuning(*command, options->common);
+    add_precision(*command, options->common);
     command
         ->add_option("-o,--output", options->outputs,
                      "FILE.npy for the result, NAME=FILE.npy for an output; may be repeated")
