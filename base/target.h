@@ -36,10 +36,10 @@ enum class Forced : std::uint8_t {
     rewritings,  ///< residue classes, sums written out, shared operands, orders of products, cores
 };
 
-/// What sums of products of f32 numbers are computed from. The bf16 ones are for targets with tiles
-/// of bf16 numbers: each number is a sum of bf16 pieces, whose products are exact and are added in
-/// f32. Subnormal numbers, pieces and sums count as 0, so that the bounds of errors hold for numbers
-/// from 2^-110 on; results that are infinite or NaN are computed again in f32.
+/// What sums of products of f32 numbers are computed from. The bf16 ones are for targets with
+/// tiles of bf16 numbers: each number is a sum of bf16 pieces, whose products are exact and are
+/// added in f32. Subnormal numbers, pieces and sums count as 0, so the bounds of errors hold for
+/// numbers from 2^-110 on; results that are infinite or NaN are computed again in f32.
 enum class Precision : std::uint8_t {
     f32,
     bf16x3,  ///< two pieces, 16 bits of each number: relative errors of products up to 2^-15
