@@ -78,6 +78,8 @@ class Ours {
     }
     void run() {
         set_precision(precision_);
+        // Peers write to the same memory each time.
+        results_.clear();
         if (outputs_.empty())
             results_ = {function_(arguments_)};
         else

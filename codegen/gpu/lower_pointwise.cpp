@@ -135,9 +135,13 @@ class Pointwise {
                                     make_load(kernel_.nest, stages[s], {slot(again, offset)}));
                    return write_all(kernel_, here);
                }));
-        Body body = {make_loop(again, Bind::unroll, shape_.unroll, std::move(store))};
-        if (!stages.empty())
-            body.insert(body.begin(), make_loop(u, Bind::unroll, shape_.unroll, std::move(load)));
+        const auto unrolled = [&](VarId turn, Body items) {
+            Body loop;
+            loop.push_back(make_loop(turn, Bind::unroll, shape_.unroll, std::move(items)));
+            return loop;
+        };
+        Body body = stages.empty() ? Body{} : unrolled(u, std::move(load));
+        append(body, unrolled(again, std::move(store)));
         return stride(chunk, chunks, std::move(body));
     }
     [[nodiscard]] AffineForm slot(VarId turn, const AffineForm& offset) const {
