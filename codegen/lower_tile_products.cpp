@@ -80,7 +80,7 @@ class TileProductLowering {
     [[nodiscard]] bool has_whole_blocks() const {
         return product_.reduced.back().extent % block_points == 0;
     }
-    std::vector<Value> pieces(const Value& term, std::size_t count) {
+    static std::vector<Value> pieces(const Value& term, std::size_t count) {
         if (const Value bf16 = unconverted(term)) return {bf16};
         return bf16_pieces(term, count);
     }
@@ -186,7 +186,7 @@ class TileProductLowering {
     }
     Body task_loops() {
         Nest& nest = kernel_.nest;
-        const double tile_cycles = product_.shape.cycles * double(depth() / block_points);
+        const double tile_cycles = product_.shape.cycles * double(product_.blocks());
         const auto [most_rows, most_columns] = tiles_of_task();
         const auto block = [&](const Axis& tiles, std::int64_t most, const char* name) {
             const std::int64_t blocks = ceil_div(tiles.extent, most);
@@ -213,8 +213,8 @@ class TileProductLowering {
             (bf16_bytes * columns_ * std::int64_t(product_.column_pieces) * block_points) *
             block_points;
         const std::int64_t chunks = ceil_div(depth(), std::max(most_points, block_points));
-        const std::int64_t chunk_blocks = ceil_div(depth() / block_points, chunks);
-        const Axis chunk{nest.add(Var{"chunk"}), ceil_div(depth() / block_points, chunk_blocks)};
+        const std::int64_t chunk_blocks = ceil_div(product_.blocks(), chunks);
+        const Axis chunk{nest.add(Var{"chunk"}), ceil_div(product_.blocks(), chunk_blocks)};
         const std::int64_t tiles = chunk.extent > 1 ? row_count * column_count : 1;
         sums_ = add_scratch(nest, "sums", DType::f32, tiles * rows_ * columns_);
         if (tiles > 1) {
@@ -236,8 +236,7 @@ class TileProductLowering {
             body = wrap({column_range, row_range}, std::move(body));
         } else {
             const AffineForm first = form(chunk.var, chunk_blocks);
-            const LoopBound blocks =
-                with(bound(chunk_blocks), form(depth() / block_points) - first);
+            const LoopBound blocks = with(bound(chunk_blocks), form(product_.blocks()) - first);
             const auto is = [&](Op op) {
                 return make_operation(op, {make_index(form(chunk.var)), make_integer(0)},
                                       DType::boolean);

@@ -128,6 +128,8 @@ std::int64_t TiledProduct::depth() const {
     return count;
 }
 
+std::int64_t TiledProduct::blocks() const { return depth() / block_points; }
+
 std::vector<std::pair<std::size_t, std::size_t>> TiledProduct::products() const {
     const std::size_t most = std::max(row_pieces, column_pieces);
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -173,16 +175,15 @@ std::optional<TiledProduct> find_tiled_product(const Kernel& kernel, const Targe
     product.cycles = std::numeric_limits<double>::infinity();
     for (const std::int64_t rows : {32, 16})
         for (const std::int64_t columns : {32, 16}) {
-            const auto row_tiles = double(rows / 16);
-            const auto column_tiles = double(columns / 16);
-            const double loads = double(product.row_pieces) * row_tiles +
-                                 double(product.column_pieces) * column_tiles;
-            const double block =
-                std::max(product_cycles * count * row_tiles * column_tiles, load_cycles * loads);
+            const std::int64_t row_tiles = rows / 16;
+            const std::int64_t column_tiles = columns / 16;
+            const double loads = double(product.row_pieces) * double(row_tiles) +
+                                 double(product.column_pieces) * double(column_tiles);
+            const double block = std::max(product_cycles * count * double(row_tiles * column_tiles),
+                                          load_cycles * loads);
             const std::int64_t tiles =
                 outer * ceil_div(product.row_axis.extent, rows) * ceil_div(c.lane.extent, columns);
-            const double cycles =
-                double(tiles) * (tile_cycles + block * double(product.depth() / block_points));
+            const double cycles = double(tiles) * (tile_cycles + block * double(product.blocks()));
             if (cycles >= product.cycles) continue;
             product.cycles = cycles;
             product.tiles = tiles;

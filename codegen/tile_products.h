@@ -36,6 +36,7 @@ struct TiledProduct {
 
     /// Reduced points, with those that fill the last axis' blocks.
     [[nodiscard]] std::int64_t depth() const;
+    [[nodiscard]] std::int64_t blocks() const;
     /// Which pieces are multiplied, (row, column): those of row + column < the pieces of the side
     /// that has more.
     [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> products() const;
