@@ -267,6 +267,12 @@ class Chooser {
         return std::ranges::all_of(kernel_.reduced,
                                    [&](const Axis& axis) { return is_spread(load, axis); });
     }
+    [[nodiscard]] bool is_spread(const Load& load, const Axis& axis) const {
+        constexpr std::int64_t ways = 8;
+        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
+        const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;
+        return axis.extent <= ways || step == 0 || step % sets_bytes != 0;
+    }
     /// Whether the lines of all reduced points are more than their sets of the first-level cache
     /// hold: points some multiple of 1 KiB apart, say, share four sets.
     [[nodiscard]] bool overflows_sets(const Load& load) const {
@@ -282,12 +288,6 @@ class Chooser {
         }
         const std::int64_t sets = way_bytes / std::max(step, std::int64_t(line_bytes));
         return lines / sets > target_.l1_bytes / way_bytes;
-    }
-    [[nodiscard]] bool is_spread(const Load& load, const Axis& axis) const {
-        constexpr std::int64_t ways = 8;
-        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
-        const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;
-        return axis.extent <= ways || step == 0 || step % sets_bytes != 0;
     }
 
     // Costs.
@@ -343,7 +343,7 @@ class Chooser {
     [[nodiscard]] double line_cycles() const {
         constexpr double of_column = 0.8;  // those of a tile are asked for ahead
         constexpr double of_row = 20;      // each from a page of its own, of much memory
-        constexpr double of_second_level = 4;
+        constexpr double of_second_level = 1.2;
         const TileShape& tile = choice_.tile;
         const double tiles = double(choice_.tiles);
         const auto cache = double(target_.l2_bytes);
@@ -365,12 +365,11 @@ class Chooser {
             const auto bytes = double(size_bytes(term->dtype));
             const bool is_beside = load.at.affine.coefficient(choice_.row_axis.var) == 1;
             const bool is_far = double(kernel_.nest.at(load.buffer).elements) * bytes > 4 * cache;
-            if (is_beside && overflows_sets(load))
-                cycles += tiles * depth_ * std::ceil(double(tile.rows) * bytes / line_bytes) *
-                          of_second_level;
-            if (is_beside && is_far && !is_spread(load))
-                cycles += double(row_tiles()) * double(points(c().batch)) * depth_ *
-                          std::ceil(double(tile.rows) * bytes / line_bytes) * of_row;
+            if (!is_beside) continue;
+            const double first = double(row_tiles()) * double(points(c().batch));
+            const double lines = depth_ * std::ceil(double(tile.rows) * bytes / line_bytes);
+            if (overflows_sets(load)) cycles += tiles * lines * of_second_level;
+            if (is_far && !is_spread(load)) cycles += first * lines * of_row;
         }
         return cycles;
     }

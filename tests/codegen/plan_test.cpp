@@ -210,6 +210,24 @@ TEST_CASE("long sums go in chunks whose panels stay in the cache") {
     CHECK(is_cut(20011));
 }
 
+TEST_CASE("sums of many rows and few columns are cut as well") {
+    const Signature signature{{"A", array({25088, 576})}, {"B", array({25088, 64})}};
+    const BoundProgram program = bound("C[i,j] := A[k,i]*B[k,j]", signature);
+    CHECK(str(codegen::plan(program, example_target(64))).find("_C_partial(") != std::string::npos);
+}
+
+TEST_CASE("rows whose lines overflow sets of the first-level cache are packed, if read again") {
+    const auto are_packed = [](std::int64_t rows, std::int64_t columns) {
+        const Signature signature{{"A", array({64, rows})}, {"B", array({64, columns})}};
+        const BoundProgram program = bound("C[i,j] := A[k,i]*B[k,j]", signature);
+        return str(codegen::plan(program, example_target(64))).find("_C_rows(") !=
+               std::string::npos;
+    };
+    CHECK(are_packed(512, 128));        // lines 2 KiB apart: two sets of 64
+    CHECK_FALSE(are_packed(520, 128));  // 32 bytes more
+    CHECK_FALSE(are_packed(512, 32));   // columns of one tile
+}
+
 TEST_CASE("columns far apart are asked for a tile ahead") {
     const std::string text = "Y[n,o,y,x] := X[n,c,y,x]*W[o,c]";
     const auto is_asked_for = [&](Signature signature) {
