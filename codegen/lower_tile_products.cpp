@@ -103,7 +103,7 @@ class TileProductLowering {
     void place_rows() {
         const Value& term = c_.row_operands[0].term;
         const auto bf16 = pieces(term, product_.row_pieces);
-        if (may_rows_stay(product_, term)) {
+        if (may_rows_stay(product_)) {
             const auto& load = std::get<Load>(bf16[0]->term);
             schedule_.directives.push_back({"direct", "rows", {}, "points are neighbours"});
             row_sides_ = {{load.buffer, load.at.affine,
@@ -184,70 +184,88 @@ class TileProductLowering {
             (columns >= rows ? columns : rows) /= 2;
         return {rows, columns};
     }
-    Body task_loops() {
-        Nest& nest = kernel_.nest;
-        const double tile_cycles = product_.shape.cycles * double(product_.blocks());
-        const auto [most_rows, most_columns] = tiles_of_task();
-        const auto block = [&](const Axis& tiles, std::int64_t most, const char* name) {
-            const std::int64_t blocks = ceil_div(tiles.extent, most);
-            const std::int64_t count = ceil_div(tiles.extent, blocks);
-            const Axis axis{nest.add(Var{name}), ceil_div(tiles.extent, count)};
-            const AxisRange range{tiles, bound(form(axis.var, count)),
-                                  with(bound(tiles.extent), form(axis.var, count) + form(count))};
-            return std::tuple(axis, range, count);
-        };
-        const auto [row_blocks, row_range, row_count] = block(row_tile_, most_rows, "row_block");
-        const auto [column_blocks, column_range, column_count] =
-            block(column_tile_, most_columns, "column_block");
+    /// Tiles along one side of a task.
+    struct Block {
+        Axis blocks;             ///< tasks along this side
+        AxisRange tiles;         ///< of a block: some may be missing in the last one
+        std::int64_t count = 0;  ///< of tiles
+    };
+    Block block(const Axis& tiles, std::int64_t most, const char* name) {
+        const std::int64_t blocks = ceil_div(tiles.extent, most);
+        const std::int64_t count = ceil_div(tiles.extent, blocks);
+        const Axis axis{kernel_.nest.add(Var{name}), ceil_div(tiles.extent, count)};
+        const AxisRange range{tiles, bound(form(axis.var, count)),
+                              with(bound(tiles.extent), form(axis.var, count) + form(count))};
+        return {axis, range, count};
+    }
+    /// The loops over tasks from the outermost: those that share columns are neighbours.
+    [[nodiscard]] std::vector<Axis> task_axes(const Block& rows, const Block& columns) const {
         std::vector<Axis> order = c_.batch;
         order.insert(order.end(), c_.columns.begin(), c_.columns.end());
-        order.push_back(column_blocks);
+        order.push_back(columns.blocks);
         for (const Axis& axis : c_.rows)
             if (axis != product_.row_axis) order.push_back(axis);
-        order.push_back(row_blocks);
-        const TaskSplit split =
-            split_tasks(nest, order, 1, tile_cycles * double(row_count * column_count));
+        order.push_back(rows.blocks);
+        return order;
+    }
+    /// Blocks of points whose columns stay in the first-level cache.
+    [[nodiscard]] std::int64_t blocks_of_chunk() const {
+        const std::int64_t block_bytes =
+            bf16_bytes * columns_ * block_points * std::int64_t(product_.column_pieces);
+        const std::int64_t most = std::max<std::int64_t>(panel_bytes / block_bytes, 1);
+        return ceil_div(product_.blocks(), ceil_div(product_.blocks(), most));
+    }
+    Body task_loops() {
+        Nest& nest = kernel_.nest;
+        const auto [most_rows, most_columns] = tiles_of_task();
+        const Block rows = block(row_tile_, most_rows, "row_block");
+        const Block columns = block(column_tile_, most_columns, "column_block");
+        const double task_cycles =
+            product_.shape.cycles * double(product_.blocks() * rows.count * columns.count);
+        const TaskSplit split = split_tasks(nest, task_axes(rows, columns), 1, task_cycles);
 
-        const std::int64_t most_points =
-            panel_bytes /
-            (bf16_bytes * columns_ * std::int64_t(product_.column_pieces) * block_points) *
-            block_points;
-        const std::int64_t chunks = ceil_div(depth(), std::max(most_points, block_points));
-        const std::int64_t chunk_blocks = ceil_div(product_.blocks(), chunks);
+        const std::int64_t chunk_blocks = blocks_of_chunk();
         const Axis chunk{nest.add(Var{"chunk"}), ceil_div(product_.blocks(), chunk_blocks)};
-        const std::int64_t tiles = chunk.extent > 1 ? row_count * column_count : 1;
-        sums_ = add_scratch(nest, "sums", DType::f32, tiles * rows_ * columns_);
-        if (tiles > 1) {
-            const AffineForm row = form(row_tile_.var) - row_range.lower[0].form;
-            const AffineForm column = form(column_tile_.var) - column_range.lower[0].form;
-            sums_at_ = rows_ * columns_ * (row_count * column + row);
-        }
-        schedule_.directives.push_back({"block", "", {row_count, column_count}, "tiles of a task"});
-        schedule_.directives.push_back({"chunk",
-                                        "",
-                                        {chunk.extent, chunk_blocks * block_points},
-                                        "points whose columns stay in the first-level cache"});
-        schedule_.directives.push_back({"parallel", "", {split.tasks}, "by extents alone"});
-
-        Body body;
+        place_sums(rows, columns, chunk.extent > 1);
+        auto& directives = schedule_.directives;
+        directives.push_back({"block", "", {rows.count, columns.count}, "tiles of a task"});
+        directives.push_back({"chunk",
+                              "",
+                              {chunk.extent, chunk_blocks * block_points},
+                              "points whose columns stay in the first-level cache"});
+        directives.push_back({"parallel", "", {split.tasks}, "by extents alone"});
+        return parallel(split, wrap(split.loops, tiles(rows, columns, chunk, chunk_blocks)));
+    }
+    /// Sums of all tiles of a task where they stay from chunk to chunk, else of one.
+    void place_sums(const Block& rows, const Block& columns, bool has_chunks) {
+        const std::int64_t tiles = has_chunks ? rows.count * columns.count : 1;
+        sums_ = add_scratch(kernel_.nest, "sums", DType::f32, tiles * rows_ * columns_);
+        if (tiles == 1) return;
+        const AffineForm row = form(row_tile_.var) - rows.tiles.lower[0].form;
+        const AffineForm column = form(column_tile_.var) - columns.tiles.lower[0].form;
+        sums_at_ = rows_ * columns_ * (rows.count * column + row);
+    }
+    /// All tiles of a task.
+    Body tiles(const Block& rows, const Block& columns, const Axis& chunk,
+               std::int64_t chunk_blocks) {
+        const std::vector<AxisRange> each = {columns.tiles, rows.tiles};
         if (chunk.extent == 1) {
-            body = product(form(0), bound(chunk_blocks), false);
+            Body body = product(form(0), bound(chunk_blocks), false);
             append(body, finish_tile());
-            body = wrap({column_range, row_range}, std::move(body));
-        } else {
-            const AffineForm first = form(chunk.var, chunk_blocks);
-            const LoopBound blocks = with(bound(chunk_blocks), form(product_.blocks()) - first);
-            const auto is = [&](Op op) {
-                return make_operation(op, {make_index(form(chunk.var)), make_integer(0)},
-                                      DType::boolean);
-            };
-            Body products = guarded(is(Op::eq), product(first, blocks, false));
-            append(products, guarded(is(Op::gt), product(first, blocks, true)));
-            body = wrap({{chunk, bound(0), bound(chunk.extent)}, column_range, row_range},
-                        std::move(products));
-            append(body, wrap({column_range, row_range}, finish_tile()));
+            return wrap(each, std::move(body));
         }
-        return parallel(split, wrap(split.loops, std::move(body)));
+        const AffineForm first = form(chunk.var, chunk_blocks);
+        const LoopBound blocks = with(bound(chunk_blocks), form(product_.blocks()) - first);
+        const auto is = [&](Op op) {
+            return make_operation(op, {make_index(form(chunk.var)), make_integer(0)},
+                                  DType::boolean);
+        };
+        Body products = guarded(is(Op::eq), product(first, blocks, false));
+        append(products, guarded(is(Op::gt), product(first, blocks, true)));
+        Body body = wrap({{chunk, bound(0), bound(chunk.extent)}, columns.tiles, rows.tiles},
+                         std::move(products));
+        append(body, wrap(each, finish_tile()));
+        return body;
     }
 
     [[nodiscard]] AffineForm first_row() const { return form(row_tile_.var, rows_); }

@@ -216,6 +216,8 @@ struct Prefetch {
     Address at;
     int level = 2;
 };
+/// Rows of a tile register; also columns of one that holds sums.
+inline constexpr std::int64_t tile_side = 16;
 /// Reduced points of a tile register.
 inline constexpr std::int64_t block_points = 32;
 /// Numbers of bf16 as `TileProduct` reads them, in blocks of 32 points: rows whose points stand
@@ -236,8 +238,8 @@ struct TileProduct {
     BufferId sum{};  ///< of f32, in scratch
     AffineForm at;
     std::int64_t row_step = 0;
-    std::int64_t rows = 16;     ///< 16 or 32
-    std::int64_t columns = 16;  ///< 16 or 32
+    std::int64_t rows = tile_side;     ///< of one or two tiles
+    std::int64_t columns = tile_side;  ///< of one or two tiles
     std::vector<TileSide> row_sides;
     std::vector<TileSide> column_sides;
     std::vector<std::pair<std::size_t, std::size_t>> products;

@@ -171,7 +171,8 @@ class Verifier {
         require(sum.space == Space::scratch && sum.dtype == DType::f32 && sum.is_written,
                 "a product of tiles is of f32, in scratch", sum.name);
         for (const std::int64_t side : {product.rows, product.columns})
-            require(side == 16 || side == 32, "a product of tiles is of one or two a side");
+            require(side == tile_side || side == 2 * tile_side,
+                    "a product of tiles is of one or two a side");
         require(product.row_step >= product.columns, "rows of a sum do not overlap", sum.name);
         for (const auto* sides : {&product.row_sides, &product.column_sides})
             for (const TileSide& side : *sides) {

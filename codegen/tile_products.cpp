@@ -18,10 +18,10 @@ constexpr double product_cycles = 16;
 constexpr double load_cycles = 10;
 /// Of a tile beside its products: sums that are set to 0 and stored.
 constexpr double tile_cycles = 150;
-/// Of an element: for each piece that is copied or packed, that where it is gathered, and of a
-/// result, also where it is looked at for infinities.
+/// Of each piece of an element that is copied or packed, along what is contiguous and otherwise.
 constexpr double copy_cycles = 0.4;
 constexpr double gather_cycles = 1.5;
+/// Of a result, and of looking at it for infinities.
 constexpr double result_cycles = 0.3;
 constexpr double look_cycles = 0.1;
 /// Of a kernel more.
@@ -42,20 +42,24 @@ std::vector<Axis> with_blocks_last(std::vector<Axis> reduced) {
     return reduced;
 }
 
-/// Pieces of an operand; 0 where it cannot be taken so.
-std::size_t pieces_of(const Value& term, const Target& target) {
-    if (unconverted(term)) return 1;
-    if (term->dtype != DType::f32) return 0;
-    constexpr std::size_t pieces_of_f16 = 2;  // of its 11 bits
-    const auto* convert = std::get_if<Convert>(&term->term);
-    if (convert != nullptr && convert->a->dtype == DType::f16)
-        return target.precision == Precision::f32 ? 0 : pieces_of_f16;
-    switch (target.precision) {
-        case Precision::f32:    return 0;
+/// Pieces of an f32 number.
+std::size_t most_pieces(Precision precision) {
+    switch (precision) {
+        case Precision::f32:    break;
         case Precision::bf16x3: return 2;
         case Precision::bf16x6: return 3;
     }
-    return 0;
+    return 1;
+}
+
+/// Pieces of an operand; 0 where it cannot be taken so.
+std::size_t pieces_of(const Value& term, const Target& target) {
+    if (unconverted(term)) return 1;
+    if (term->dtype != DType::f32 || target.precision == Precision::f32) return 0;
+    constexpr std::size_t pieces_of_f16 = 2;  // of its 11 bits
+    const auto* convert = std::get_if<Convert>(&term->term);
+    const bool is_f16 = convert != nullptr && convert->a->dtype == DType::f16;
+    return is_f16 ? pieces_of_f16 : most_pieces(target.precision);
 }
 
 /// Cycles of bringing an operand of so many elements into place.
@@ -65,8 +69,8 @@ class Placing {
         : kernel_(kernel), product_(product) {}
 
     [[nodiscard]] double rows() const {
+        if (may_rows_stay(product_)) return 0;
         const Value& term = product_.contraction.row_operands[0].term;
-        if (may_rows_stay(product_, term)) return 0;
         const double elements = double(points(product_.contraction.batch)) *
                                 double(points(product_.contraction.rows)) *
                                 double(product_.depth());
@@ -112,8 +116,8 @@ class Placing {
 
 std::int64_t filled(std::int64_t extent) { return ceil_div(extent, block_points) * block_points; }
 
-bool may_rows_stay(const TiledProduct& product, const Value& term) {
-    const Value bf16 = unconverted(term);
+bool may_rows_stay(const TiledProduct& product) {
+    const Value bf16 = unconverted(product.contraction.row_operands[0].term);
     const auto* load = bf16 ? std::get_if<Load>(&bf16->term) : nullptr;
     return load != nullptr && !load->at.computed && product.reduced.size() == 1 &&
            product.reduced[0].extent % block_points == 0 &&
@@ -131,11 +135,10 @@ std::int64_t TiledProduct::depth() const {
 std::int64_t TiledProduct::blocks() const { return depth() / block_points; }
 
 std::vector<std::pair<std::size_t, std::size_t>> TiledProduct::products() const {
-    const std::size_t most = std::max(row_pieces, column_pieces);
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     // The columns' piece that is loaded already comes first.
     for (std::size_t r = row_pieces; r-- > 0;) {
-        const std::size_t columns = std::min(column_pieces, most - r);
+        const std::size_t columns = std::min(column_pieces, most_pieces - r);
         const std::size_t loaded = pairs.empty() ? 0 : pairs.back().second;
         if (loaded < columns) pairs.emplace_back(r, loaded);
         for (std::size_t c = 0; c < columns; ++c)
@@ -165,6 +168,7 @@ std::optional<TiledProduct> find_tiled_product(const Kernel& kernel, const Targe
                          .reduced = with_blocks_last(kernel.reduced),
                          .row_pieces = pieces_of(row, target),
                          .column_pieces = pieces_of(column, target),
+                         .most_pieces = codegen::most_pieces(target.precision),
                          .shape = {}};
     if (product.row_pieces == 0 || product.column_pieces == 0) return std::nullopt;
     const Contraction& c = product.contraction;
@@ -173,10 +177,10 @@ std::optional<TiledProduct> find_tiled_product(const Kernel& kernel, const Targe
     const std::int64_t outer =
         points(c.batch) * points(c.columns) * (points(c.rows) / product.row_axis.extent);
     product.cycles = std::numeric_limits<double>::infinity();
-    for (const std::int64_t rows : {32, 16})
-        for (const std::int64_t columns : {32, 16}) {
-            const std::int64_t row_tiles = rows / 16;
-            const std::int64_t column_tiles = columns / 16;
+    for (const std::int64_t row_tiles : {2, 1})
+        for (const std::int64_t column_tiles : {2, 1}) {
+            const std::int64_t rows = row_tiles * tile_side;
+            const std::int64_t columns = column_tiles * tile_side;
             const double loads = double(product.row_pieces) * double(row_tiles) +
                                  double(product.column_pieces) * double(column_tiles);
             const double block = std::max(product_cycles * count * double(row_tiles * column_tiles),

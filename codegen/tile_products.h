@@ -13,13 +13,13 @@
 
 namespace ricci::codegen {
 
-/// The extent with what fills its last block of points.
+/// The extent with what fills its last block of reduced points.
 [[nodiscard]] std::int64_t filled(std::int64_t extent);
 
 /// Rows and columns of a tile product, and its cost.
 struct TileProductShape {
-    std::int64_t rows = 32;
-    std::int64_t columns = 32;
+    std::int64_t rows = tile_side;
+    std::int64_t columns = tile_side;
     double cycles = 0;  ///< of one block of points
 };
 
@@ -30,6 +30,7 @@ struct TiledProduct {
     std::vector<Axis> reduced;  ///< the last one is cut into blocks of 32 points
     std::size_t row_pieces = 1;
     std::size_t column_pieces = 1;
+    std::size_t most_pieces = 1;  ///< that the target's precision gives an f32 number
     TileProductShape shape;
     std::int64_t tiles = 0;
     double cycles = 0;  ///< of everything, roughly
@@ -37,13 +38,12 @@ struct TiledProduct {
     /// Reduced points, with those that fill the last axis' blocks.
     [[nodiscard]] std::int64_t depth() const;
     [[nodiscard]] std::int64_t blocks() const;
-    /// Which pieces are multiplied, (row, column): those of row + column < the pieces of the side
-    /// that has more.
+    /// Which pieces are multiplied, (row, column): those of row + column < `most_pieces`.
     [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> products() const;
 };
 
 /// Whether the row operand is read where it stands: points are neighbours, rows whole tiles.
-[[nodiscard]] bool may_rows_stay(const TiledProduct& product, const Value& term);
+[[nodiscard]] bool may_rows_stay(const TiledProduct& product);
 
 /// Nothing when the kernel is no such product, or the target has no tiles.
 [[nodiscard]] std::optional<TiledProduct> find_tiled_product(const Kernel& kernel,

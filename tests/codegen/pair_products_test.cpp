@@ -1,20 +1,15 @@
 // tests/codegen/pair_products_test.cpp – products of bf16, two reduced points at a time
 #include "codegen/pair_products.h"
 
-#include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "base/half.h"
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
-#include "runtime/executor.h"
-#include "runtime/reference.h"
 #include "tests/codegen/check_plan.h"
-#include "tests/support/compare.h"
+#include "tests/codegen/non_finite_product.h"
 
 using namespace ricci;
 
@@ -29,6 +24,15 @@ bool is_paired(const BoundProgram& program, const Target& target) {
     return str(codegen::plan(program, target)).find("  pair ") != std::string::npos;
 }
 
+/// This machine without tiles, without the instruction for pairs, and with it where there is one.
+std::vector<Target> host_targets() {
+    Target host = codegen::cpu::host_target();
+    host.has_bf16_tiles = false;
+    std::vector<Target> targets = {with_dot(host, false)};
+    if (host.features.find("+avx512bf16") != std::string::npos) targets.push_back(with_dot(host));
+    return targets;
+}
+
 /// Interpreted as pairs, compiled for this machine with and without their instruction, and for
 /// older ones.
 void check(const std::string& text, const Signature& signature) {
@@ -38,9 +42,10 @@ void check(const std::string& text, const Signature& signature) {
     tiles.forced = Forced::tiles;
     CHECK(is_paired(program, tiles));
     CHECK(tests::interpreted_difference(program, signature, tiles) == "");
-    const Target host = codegen::cpu::host_target();
-    for (Target target : {host, with_dot(host, false), codegen::cpu::named_target("avx2")}) {
-        if (target.vector_bytes > host.vector_bytes) continue;
+    std::vector<Target> targets = host_targets();
+    const Target avx2 = codegen::cpu::named_target("avx2");
+    if (avx2.vector_bytes <= targets[0].vector_bytes) targets.push_back(avx2);
+    for (Target& target : targets) {
         target.forced = Forced::tiles;
         CHECK(tests::compiled_difference(program, signature, target) == "");
     }
@@ -104,40 +109,8 @@ TEST_CASE("a product of one pair's half, and others than products, are not of pa
 }
 
 TEST_CASE("NaN and infinities go through pairs, and meet no padding") {
-    constexpr std::int64_t k = 65;
-    constexpr std::int64_t n = 40;
-    for (const bool has_dot : {true, false}) {
-        const Signature signature = bf16({{"A", {n, k}}, {"B", {k, n}}});
-        const BoundProgram program = tests::bound("C[i,j] := A[i,k]*B[k,j]", signature);
-        std::vector<Array> values = tests::random_arguments(program, signature, 3);
-        const double inf = std::numeric_limits<double>::infinity();
-        // The last point stands beside the padding.
-        const auto set = [&](std::size_t array, std::int64_t row, std::int64_t column, double to) {
-            values[array].span<BFloat16>()[std::size_t(row * (array == 0 ? k : n) + column)] =
-                BFloat16(to);
-        };
-        set(0, 3, k - 1, inf);
-        set(0, 39, 0, -inf);
-        set(0, 5, 7, std::nan(""));
-        set(1, k - 1, 39, inf);
-        set(1, k - 1, 2, 0);
-        Target target = codegen::cpu::host_target();
-        if (!has_dot) target.has_bf16_dot = false;
-        const runtime::Executable executable(program, "test", target);
-        const std::vector<const Array*> arguments = {&values[0], &values[1]};
-        const Array found = executable.run(arguments)[0];
-        const Array expected = runtime::evaluate_with_bounds(program, values)[0].value;
-        for (std::int64_t i = 0; i < n; ++i)
-            for (std::int64_t j = 0; j < n; ++j) {
-                CAPTURE(i);
-                CAPTURE(j);
-                const double one = found.at({i, j});
-                const double other = expected.at({i, j});
-                CHECK(std::isnan(one) == std::isnan(other));
-                if (std::isinf(one) || std::isinf(other)) CHECK(one == other);
-            }
-        CHECK(std::isnan(found.at({3, 2})));
-    }
+    for (const Target& target : host_targets())
+        CHECK(tests::non_finite_product_difference(DType::bf16, target, 1e-2) == "");
 }
 
 TEST_CASE("the order of the reduced axes puts an even one, else the longest, last") {
