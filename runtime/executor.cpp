@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/dump.h"
-#include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -20,22 +18,6 @@
 #include "runtime/overlap.h"
 #include "runtime/pool.h"
 #include "runtime/timer.h"
-
-namespace ricci {
-namespace {
-
-std::atomic<Precision>& allowed_precision() {
-    static std::atomic<Precision> allowed = env::precision();
-    return allowed;
-}
-
-}  // namespace
-
-void set_precision(Precision allowed) { allowed_precision() = allowed; }
-
-Precision precision() { return allowed_precision(); }
-
-}  // namespace ricci
 
 namespace ricci::runtime {
 namespace {

@@ -2,14 +2,12 @@
 #include "runtime/tuner.h"
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <utility>
 #include <vector>
 
-#include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -18,22 +16,7 @@
 #include "runtime/function.h"
 #include "runtime/kernel_cache.h"
 
-namespace ricci {
-
-namespace {
-
-std::atomic<bool>& tuning() {
-    static std::atomic<bool> is_wanted = env::is_tuning();
-    return is_wanted;
-}
-
-}  // namespace
-
-void set_tuning(bool is_wanted) { tuning() = is_wanted; }
-
-bool is_tuning() { return tuning(); }
-
-namespace runtime {
+namespace ricci::runtime {
 namespace {
 
 using codegen::Choice;
@@ -266,5 +249,4 @@ void tune(const BoundProgram& program, const Target& target,
     }
 }
 
-}  // namespace runtime
-}  // namespace ricci
+}  // namespace ricci::runtime

@@ -1,9 +1,9 @@
 // bench/cpu/layers.cpp – layers as a user writes them: linear with activation, distances, kernels
 #include "base/text.h"
+#include "runtime/cpu_rates.h"
 #include "runtime/executor.h"
 
 #include "bench/cpu/peers.h"
-#include "bench/limits.h"
 
 namespace bench {
 namespace {
@@ -106,7 +106,7 @@ Workload linear(std::int64_t shrink, DType dtype = DType::f32) {
 void add_linear(Suite& suite) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
         const bool is_bf16 = dtype == DType::bf16;
-        if (is_bf16 && !has_bf16_dot()) continue;
+        if (is_bf16 && !ricci::runtime::has_bf16_pairs()) continue;
         suite.add("linear", is_bf16 ? "forward bf16" : "forward", [=](std::int64_t shrink) {
             Workload w = linear(shrink, dtype);
             w.arguments.pop_back();

@@ -2,10 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "runtime/cpu_rates.h"
+
 #include "bench/cpu/peers.h"
 #include "bench/cpu/torch_peer.h"
 #include "bench/harness.h"
-#include "bench/limits.h"
 
 int main(int argc, char** argv) try {
     CLI::App app("The table of goals: each workload checked, then timed in turn with its peers");
@@ -20,8 +21,8 @@ int main(int argc, char** argv) try {
     bench::open_peers(options.threads);
     bench::open_torch(options.threads);
     std::printf("limits: %.1f GFLOP/s multiply-add, %.1f distance\n",
-                bench::fma_limit(options.threads, 0.2) * 1e-9,
-                bench::distance_limit(options.threads, 0.2) * 1e-9);
+                ricci::runtime::multiply_add_rate(ricci::DType::f32, options.threads, 0.2) * 1e-9,
+                ricci::runtime::distance_rate(options.threads, 0.2) * 1e-9);
     bench::Suite suite(options);
     bench::add_products(suite);
     bench::add_layers(suite);

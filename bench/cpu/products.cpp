@@ -1,9 +1,9 @@
 // bench/cpu/products.cpp – matrix products of every shape, against other libraries
 #include "base/text.h"
+#include "runtime/cpu_rates.h"
 #include "runtime/executor.h"
 
 #include "bench/cpu/peers.h"
-#include "bench/limits.h"
 
 namespace bench {
 namespace {
@@ -118,7 +118,7 @@ void add_products(Suite& suite) {
     add_product(suite, "products", {1024, 784, 1024}, "NN", 0.97);
     add_product(suite, "products", {1024, 784, 1024}, "TN", 0.97);
     add_product(suite, "products", {1024, 1024, 1024}, "NN", 0.97, DType::f64);
-    if (has_bf16_dot())
+    if (ricci::runtime::has_bf16_pairs())
         for (const char* form : {"NN", "NT"})
             add_product(suite, "products", {1024, 1024, 1024}, form, 1, DType::bf16);
     if (has_tiles()) {

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "base/text.h"
+#include "runtime/cpu_rates.h"
 
 #include "bench/cpu/memory_limits.h"
-#include "bench/limits.h"
 
 namespace bench {
 namespace {
@@ -98,14 +98,17 @@ class Ours {
 
 /// Seconds at the machine's limit, now.
 double seconds_at(const Limit& limit, int threads) {
+    constexpr double seconds = 0.02;
+    const auto at = [&](double rate) { return limit.amount / rate; };
+    using Kind = Limit::Kind;
     switch (limit.kind) {
-        case Limit::Kind::none:     break;
-        case Limit::Kind::fma:      return limit.amount / fma_limit(threads, 0.02);
-        case Limit::Kind::bf16:     return limit.amount / bf16_limit(threads, 0.02);
-        case Limit::Kind::tiles:    return limit.amount / tile_limit(threads, 0.02);
-        case Limit::Kind::distance: return limit.amount / distance_limit(threads, 0.02);
-        case Limit::Kind::copy:     return copy_seconds(limit.amount, threads);
-        case Limit::Kind::read:     return read_seconds(limit.amount, threads);
+        case Kind::none:     break;
+        case Kind::fma:      return at(runtime::multiply_add_rate(DType::f32, threads, seconds));
+        case Kind::bf16:     return at(runtime::bf16_pair_rate(threads, seconds));
+        case Kind::tiles:    return at(runtime::bf16_tile_rate(threads, seconds));
+        case Kind::distance: return at(runtime::distance_rate(threads, seconds));
+        case Kind::copy:     return copy_seconds(limit.amount, threads);
+        case Kind::read:     return read_seconds(limit.amount, threads);
     }
     return 0;
 }

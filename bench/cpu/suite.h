@@ -14,8 +14,8 @@ namespace bench {
 struct Limit {
     enum class Kind { none, fma, bf16, tiles, distance, copy, read };
     Kind kind = Kind::none;
-    double amount =
-        0;  ///< floating operations (fma, bf16, tiles: 2, distance: 3 a point), or bytes
+    /// Floating operations (of a point of a distance 3, else 2), or bytes.
+    double amount = 0;
 };
 
 /// Someone else's way to the same result. `result` holds it after `run`; empty: not compared.

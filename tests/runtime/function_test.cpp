@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "dsl/builder.h"
+#include "runtime/executor.h"
 #include "runtime/parallel.h"
 #include "tests/support/error_text.h"
 #include "tests/support/set_variable.h"
@@ -269,6 +270,28 @@ TEST_CASE("results are the same bits for any number of threads") {
         CHECK(std::memcmp(one.data(), four.data(), bytes) == 0);
     }
     set_num_threads(before);
+}
+
+TEST_CASE("a function follows the precision that is allowed when it is called") {
+    const Function f = compile("C[i,j] := A[i,k]*B[k,j]");
+    const Arguments arguments = {{"A", Array::randn(DType::f32, {256, 256}, 1)},
+                                 {"B", Array::randn(DType::f32, {256, 256}, 2)}};
+    const auto differ = [](const Array& a, const Array& b) {
+        return std::memcmp(a.data(), b.data(), std::size_t(a.size()) * sizeof(float)) != 0;
+    };
+    CHECK(precision() == Precision::f32);
+    const Array f32 = f(arguments);
+    set_precision(Precision::bf16x3);
+    CHECK(precision() == Precision::bf16x3);
+    const Array bf16x3 = f(arguments);
+    set_precision(Precision::bf16x6);
+    const Array bf16x6 = f(arguments);
+    set_precision(Precision::f32);
+    CHECK_FALSE(differ(f32, f(arguments)));
+    // Processors without tiles keep f32.
+    const bool has_tiles = runtime::target().has_bf16_tiles;
+    CHECK(differ(f32, bf16x3) == has_tiles);
+    CHECK(differ(bf16x6, bf16x3) == has_tiles);
 }
 
 TEST_CASE("equal values share as the options of a gradient say") {

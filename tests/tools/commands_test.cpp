@@ -511,6 +511,15 @@ TEST_CASE("emit writes CUDA with its launches, and LLVM IR") {
     CHECK(text("llvm").find("; ricci_0_k0_Y(0, 1, {") != std::string::npos);
 }
 
+TEST_CASE("a precision that there is none of is refused") {
+    const Outcome outcome =
+        run({"run", "C[i,j] := A[i,k]*B[k,j]", "A=4x4", "B=4x4", "--precision", "bf16"});
+    CHECK(outcome.status == 2);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err ==
+          "--precision: bf16 not in {f32,bf16x3,bf16x6}\nRun with --help for more information.\n");
+}
+
 TEST_CASE("emit writes no LLVM IR that needs the system's leave") {
     const TemporaryFolder folder;
     const Outcome outcome =

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "base/text.h"
 #include "codegen/contraction_order.h"
@@ -67,10 +69,11 @@ Times measure(const std::function<void()>& run, const std::function<void()>& fin
     return {.median = samples[samples.size() / 2], .least = samples.front()};
 }
 
-/// Seconds from checked program to machine code without any cache, and of its parts.
-struct CompileTimes {
+/// Seconds from checked program to machine code without any cache, and what came of it.
+struct Compiled {
     double plan = 0;  ///< canonical form, binding, planning
     double code = 0;  ///< LLVM or NVRTC
+    Arithmetic arithmetic = {};
 };
 
 /// Compiles for a device and forgets it.
@@ -81,25 +84,62 @@ void compile_for(Device device, const codegen::Plan& plan, const Target& target)
         (void)codegen::cpu::Module(codegen::cpu::compile(plan.nests, target));
 }
 
-CompileTimes measure_compile(const Program& program, const Signature& signature,
-                             const std::vector<std::string>& outputs, Device device) {
+Compiled measure_compile(const Program& program, const Signature& signature,
+                         const std::vector<std::string>& outputs, Device device) {
     const Target target =
         device == Device::cuda ? cuda::Gpu::current()->target() : runtime::target();
-    std::vector<CompileTimes> samples;
+    std::vector<Compiled> samples;
     for (int i = 0; i < 3; ++i) {
         const auto begin = Clock::now();
         const BoundProgram bound =
             in_real_numbers(ricci::bind(canonicalise(program), signature, outputs));
         const codegen::Plan plan = codegen::plan(bound, target);
-        CompileTimes times{.plan = seconds_since(begin)};
+        Compiled times{.plan = seconds_since(begin)};
         const auto middle = Clock::now();
         compile_for(device, plan, target);
         times.code = seconds_since(middle);
+        times.arithmetic = arithmetic_of(plan);
         samples.push_back(times);
     }
-    std::ranges::sort(samples, {}, [](const CompileTimes& t) { return t.plan + t.code; });
+    std::ranges::sort(samples, {}, [](const Compiled& t) { return t.plan + t.code; });
     return samples[1];
 }
+
+/// Limits of the machine that the rows use, each the best of what was measured: lest other work on
+/// the machine pass for its limit.
+class LimitsOfRun {
+  public:
+    explicit LimitsOfRun(Device device) : device_(device) {}
+
+    void measure(const Arithmetic& arithmetic) {
+        const Limits now = device_ == Device::cuda ? measure_gpu_limits(arithmetic)
+                                                   : measure_limits(arithmetic, num_threads());
+        Limits& best = known_[arithmetic];
+        best = {.flops = std::max(best.flops, now.flops),
+                .bytes_per_second = std::max(best.bytes_per_second, now.bytes_per_second)};
+    }
+    [[nodiscard]] const Limits& of(const Arithmetic& arithmetic) const {
+        return known_.at(arithmetic);
+    }
+    /// What they are of, and how they were found.
+    [[nodiscard]] std::string text() const {
+        const bool is_gpu = device_ == Device::cuda;
+        std::string text;
+        for (const auto& [arithmetic, limits] : known_)
+            text += format(
+                "limits on {}: {:.1f} GFLOP/s of multiply-adds in {}, {:.2f} GB/s of copies ({})\n",
+                is_gpu ? cuda::Gpu::current()->name()
+                       : plural(static_cast<std::size_t>(num_threads()), "thread"),
+                limits.flops * 1e-9, str(arithmetic), limits.bytes_per_second * 1e-9,
+                is_gpu ? "units and clock rate; copies of the driver, same run"
+                       : "loops in C++, same run");
+        return text;
+    }
+
+  private:
+    Device device_;
+    std::map<Arithmetic, Limits> known_;
+};
 
 /// One row: a function, its times, its rates, its shares of the machine's limits.
 class Row {
@@ -119,53 +159,40 @@ class Row {
             codegen::with_contraction_order(
                 codegen::without_implied_conditions(in_real_numbers(bound))),
             0));
-        dtype_ = bound.at(bound.outputs.front()).dtype;
+        if (bound.at(bound.outputs.front()).dtype == DType::f64)
+            compiled_.arithmetic.unit = Arithmetic::Unit::f64;
         const Device device = function.device();
         times_ = measure([&] { (void)function.call(arguments, outputs); },
                          [device] { synchronize(device); });
-        if (device != Device::reference)
-            compile_ = measure_compile(function.program(), signature, outputs, device);
+        if (device == Device::reference) return;
+        const Arithmetic by_type = compiled_.arithmetic;
+        compiled_ = measure_compile(function.program(), signature, outputs, device);
+        if (device == Device::cuda) compiled_.arithmetic = by_type;
     }
 
     static std::string head() {
         return format("{:<12} {:>11} {:>11} {:>9} {:>8} {:>7} {:>7} {:>12} {:>12}\n", "program",
                       "median", "least", "GFLOP/s", "GB/s", "% FMA", "% copy", "plan", "compile");
     }
-    [[nodiscard]] std::string text(const Limits& limits) const {
+    [[nodiscard]] std::string text(const LimitsOfRun& all) const {
+        const Limits& limits = all.of(arithmetic());
         const double flops = work_.operations / times_.median;
         const double bytes = work_.bytes / times_.median;
         return format("{:<12} {:>11} {:>11} {:>9.2f} {:>8.2f} {:>7.1f} {:>7.1f} {:>12} {:>12}\n",
                       name_, time_text(times_.median), time_text(times_.least), flops * 1e-9,
                       bytes * 1e-9, 100 * flops / limits.flops,
-                      100 * bytes / limits.bytes_per_second, time_text(compile_.plan),
-                      time_text(compile_.code));
+                      100 * bytes / limits.bytes_per_second, time_text(compiled_.plan),
+                      time_text(compiled_.code));
     }
-    [[nodiscard]] DType dtype() const { return dtype_; }
+    [[nodiscard]] const Arithmetic& arithmetic() const { return compiled_.arithmetic; }
     [[nodiscard]] double median_seconds() const { return times_.median; }
 
   private:
     std::string name_;
     Work work_;
     Times times_;
-    CompileTimes compile_;
-    DType dtype_ = DType::f32;
+    Compiled compiled_;
 };
-
-/// What the limits are of, and how they were found.
-std::string limits_text(Device device, DType dtype, const Limits& limits) {
-    const bool is_gpu = device == Device::cuda;
-    return format(
-        "limits on {}: {:.1f} GFLOP/s of {} multiply-adds, {:.2f} GB/s of copies ({})\n",
-        is_gpu ? cuda::Gpu::current()->name()
-               : plural(static_cast<std::size_t>(num_threads()), "thread"),
-        limits.flops * 1e-9, name(dtype), limits.bytes_per_second * 1e-9,
-        is_gpu ? "units and clock rate; copies of the driver, same run" : "loops in C++, same run");
-}
-
-Limits limits_of(Device device, DType dtype) {
-    return device == Device::cuda ? measure_gpu_limits(dtype)
-                                  : measure_limits(dtype, num_threads());
-}
 
 /// What was measured.
 struct Rows {
@@ -174,7 +201,7 @@ struct Rows {
     std::optional<Row> together;  ///< of several, all in one program
 };
 
-void print(const Rows& rows, Device device, const Limits& limits) {
+void print(const Rows& rows, const LimitsOfRun& limits) {
     std::string text = Row::head() + rows.forward.text(limits);
     const double forward = rows.forward.median_seconds();
     double apart = 0;
@@ -188,7 +215,7 @@ void print(const Rows& rows, Device device, const Limits& limits) {
     if (rows.together)
         text += format(", in one program {:.2f}", rows.together->median_seconds() / forward);
     if (!rows.gradients.empty()) text += "\n";
-    text += limits_text(device, rows.forward.dtype(), limits);
+    text += limits.text();
     std::cout << text << std::flush;
 }
 
@@ -234,16 +261,16 @@ int run(const Options& options) {
     Rows rows{.forward = {program.at(program.result()).name, function, forward},
               .gradients = {},
               .together = {}};
-    const DType dtype = rows.forward.dtype();
-    const Limits before = limits_of(function.device(), dtype);
+    LimitsOfRun limits(function.device());
+    limits.measure(rows.forward.arithmetic());
     for (const Gradient& gradient : gradients)
         rows.gradients.emplace_back(gradient.name, gradient.function, gradient.arguments);
     if (gradients.size() > 1) rows.together = measure_together(function, gradients);
-    // Twice, lest other work on the machine pass for its limit.
-    const Limits after = limits_of(function.device(), dtype);
-    print(rows, function.device(),
-          {.flops = std::max(before.flops, after.flops),
-           .bytes_per_second = std::max(before.bytes_per_second, after.bytes_per_second)});
+    std::set<Arithmetic> used = {rows.forward.arithmetic()};
+    for (const Row& row : rows.gradients) used.insert(row.arithmetic());
+    if (rows.together) used.insert(rows.together->arithmetic());
+    for (const Arithmetic& arithmetic : used) limits.measure(arithmetic);
+    print(rows, limits);
     return 0;
 }
 

@@ -68,11 +68,11 @@ std::string explicit_text(const Program& program) {
     return text;
 }
 
-/// What this machine does at most, measured once for each type.
-const Limits& limits_of(DType dtype) {
-    static std::map<DType, Limits> known;
-    const auto [entry, is_new] = known.try_emplace(dtype);
-    if (is_new) entry->second = measure_limits(dtype, num_threads());
+/// What this machine does at most, measured once for each arithmetic.
+const Limits& limits_of(const Arithmetic& arithmetic) {
+    static std::map<Arithmetic, Limits> known;
+    const auto [entry, is_new] = known.try_emplace(arithmetic);
+    if (is_new) entry->second = measure_limits(arithmetic, num_threads());
     return entry->second;
 }
 
@@ -84,10 +84,7 @@ std::string schedule_text(const codegen::Plan& plan, const Target& target) {
         const codegen::Schedule& schedule = plan.schedules[n];
         text += str(schedule);
         if (!is_here) continue;
-        const bool is_double = std::ranges::any_of(
-            plan.nests.at(n).buffers,
-            [](const codegen::Buffer& buffer) { return buffer.dtype == DType::f64; });
-        text += limit_text(schedule.work, limits_of(is_double ? DType::f64 : DType::f32));
+        text += limit_text(schedule.work, limits_of(arithmetic_of(plan, n)));
     }
     if (is_here && !plan.schedules.empty())
         text += format("# limits are those of {}: multiply-adds, and copies beyond the caches\n",

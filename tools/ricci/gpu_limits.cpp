@@ -15,9 +15,9 @@ constexpr int copies = 10;
 
 /// Multiply-adds that a multiprocessor begins in a cycle.
 /// Source: CUDA C++ Programming Guide, table of the throughput of arithmetic instructions.
-double units(int capability, DType dtype) {
+double units(int capability, Arithmetic::Unit unit) {
     const bool is_data_center = capability == 80 || capability == 90 || capability == 100;
-    if (dtype == DType::f64) return !is_data_center ? 2 : capability == 80 ? 32 : 64;
+    if (unit == Arithmetic::Unit::f64) return !is_data_center ? 2 : capability == 80 ? 32 : 64;
     return capability == 80 ? 64 : 128;
 }
 
@@ -39,11 +39,12 @@ double copy_rate(cuda::Gpu& gpu) {
 
 }  // namespace
 
-Limits measure_gpu_limits(DType dtype) {
+Limits measure_gpu_limits(const Arithmetic& arithmetic) {
     const auto gpu = cuda::Gpu::current();
     const GpuTarget& target = gpu->target().gpu;
     const double hertz = 1e3 * gpu->attribute(attribute_clock_khz);
-    return {.flops = 2 * hertz * target.multiprocessors * units(target.compute_capability, dtype),
+    return {.flops = 2 * hertz * target.multiprocessors *
+                     units(target.compute_capability, arithmetic.unit),
             .bytes_per_second = copy_rate(*gpu)};
 }
 
