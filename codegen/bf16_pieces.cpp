@@ -31,11 +31,7 @@ PieceArrays place_pieces(const Kernel& kernel, const std::vector<Value>& pieces,
     const auto count = std::int64_t(pieces.size());
     PieceArrays arrays{builder.temporary(name, DType::bf16, count * elements), elements,
                        std::move(axes)};
-    Kernel copy;
-    copy.nest = kernel.nest;
-    copy.nest.name = name;
-    copy.places = kernel.places;
-    copy.next_let = kernel.next_let;
+    Kernel copy = kernel.step_beside(name);
     for (const PlacedAxis& each : arrays.axes) copy.free.push_back(each.axis);
     const BufferId to = copy.argument(builder.plan(), arrays.place, true);
     for (std::size_t p = 0; p < pieces.size(); ++p)

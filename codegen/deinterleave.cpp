@@ -46,11 +46,7 @@ Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t 
     Deinterleaved copy{0, first, step, ceil_div(ceil_div(last - first + 1, step), lanes) * lanes};
     copy.place = builder.temporary(name, source.dtype, step * copy.elements);
 
-    Kernel copying;
-    copying.nest = kernel.nest;
-    copying.nest.name = name;
-    copying.places = kernel.places;
-    copying.next_let = kernel.next_let;
+    Kernel copying = kernel.step_beside(name);
     const BufferId to = copying.argument(builder.plan(), copy.place, true);
     Nest& nest = copying.nest;
     const Axis vectors{nest.add(Var{"vector"}), copy.elements / lanes};

@@ -20,6 +20,15 @@ bool Kernel::has_meeting_writes() const {
     });
 }
 
+Kernel Kernel::step_beside(const std::string& name) const {
+    Kernel step;
+    step.nest = nest;
+    step.nest.name = name;
+    step.places = places;
+    step.next_let = next_let;
+    return step;
+}
+
 BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) {
     const auto found = std::ranges::find(places, place);
     if (found != places.end()) {

@@ -66,6 +66,8 @@ struct Kernel {
     [[nodiscard]] DType result_dtype() const {
         return is_arg_reduction() ? DType::i64 : body->dtype;
     }
+    /// Nothing yet of another step on the same buffers and variables, as one that copies operands.
+    [[nodiscard]] Kernel step_beside(const std::string& name) const;
     /// The nest's buffer for a plan buffer, added on first use.
     BufferId argument(const Plan& plan, std::size_t place, bool is_written);
 };

@@ -109,10 +109,7 @@ Value count_unknown(Kernel& kernel, const std::vector<Value>& operands, Numbers 
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const std::string name = kernel.nest.name + "_nan" + (i == 0 ? "" : std::to_string(i + 1));
         const std::size_t place = builder.temporary(name, dtype, 1);
-        Kernel count;
-        count.nest = kernel.nest;
-        count.places = kernel.places;
-        count.nest.name = name;
+        Kernel count = kernel.step_beside(name);
         count.reduced = axes_of(kernel, operands[i]);
         count.reducer = Reducer::sum;
         count.body = make_operation(

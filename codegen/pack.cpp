@@ -58,15 +58,12 @@ class Packer {
           tiling_(tiling),
           pair_(pairing == Pairing::pairs ? 2 : 1),
           builder_(builder),
-          schedule_{Strategy::contraction, name, {}} {
-        kernel_.nest = kernel.nest;
-        kernel_.nest.name = name;
-        kernel_.places = kernel.places;
+          schedule_{Strategy::contraction, name, {}},
+          kernel_(kernel.step_beside(name)) {
         kernel_.slices = kernel.slices;
         kernel_.free = kernel.free;
         kernel_.reduced = kernel.reduced;
         kernel_.conditions = kernel.conditions;
-        kernel_.next_let = kernel.next_let;
         lanes_ = std::max<std::int64_t>(
             1, builder.target().vector_bytes / (pair_ * std::int64_t(size_bytes(term->dtype))));
     }

@@ -48,10 +48,7 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
     replace_all([&](const Value& load, const std::vector<Axis>& axes, const AffineForm& place) {
         const std::string name = kernel.nest.name + "_rows";
         const std::size_t to = builder.temporary(name, load->dtype, points(axes));
-        Kernel& copy = rows.copies.emplace_back();
-        copy.nest = kernel.nest;
-        copy.nest.name = name;
-        copy.places = kernel.places;
+        Kernel& copy = rows.copies.emplace_back(kernel.step_beside(name));
         copy.free = axes;
         copy.writes = {Store{.buffer = copy.argument(builder.plan(), to, true),
                              .at = {place},
