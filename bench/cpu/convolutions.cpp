@@ -19,6 +19,7 @@ struct Layer {
     std::int64_t stride = 1;
     std::int64_t pad = 0;
     bool is_depthwise = false;
+    std::int64_t dilation = 1;
     double goal[3] = {1, 1, 1};  ///< forward, dX, dW
 };
 
@@ -55,26 +56,56 @@ constexpr Layer layers[] = {
     {.name = "3x3 64 s2", .batch = 8, .in = 64, .out = 64, .size = 57, .kernel = 3, .stride = 2},
 };
 
+/// Layers of ResNet-50, VGG, AlexNet, MobileNet, ConvNeXt, vision transformers, and odd sizes.
+// clang-format off
+constexpr Layer other_layers[] = {
+    {.name = "3x3 256 of 14", .batch = 8, .in = 256, .out = 256, .size = 14, .kernel = 3, .pad = 1},
+    {.name = "3x3 512 of 7", .batch = 8, .in = 512, .out = 512, .size = 7, .kernel = 3, .pad = 1},
+    {.name = "3x3 128 s2 of 56", .batch = 8, .in = 128, .out = 128, .size = 56, .kernel = 3, .stride = 2, .pad = 1},
+    {.name = "3x3 64-128 of 112", .batch = 2, .in = 64, .out = 128, .size = 112, .kernel = 3, .pad = 1},
+    {.name = "3x3 3-64 of 224", .batch = 2, .in = 3, .out = 64, .size = 224, .kernel = 3, .pad = 1},
+    {.name = "3x3 3-32 of 32", .batch = 64, .in = 3, .out = 32, .size = 32, .kernel = 3, .pad = 1},
+    {.name = "3x3 32-64 of 28", .batch = 64, .in = 32, .out = 64, .size = 28, .kernel = 3},
+    {.name = "3x3 1-32 of 28", .batch = 64, .in = 1, .out = 32, .size = 28, .kernel = 3},
+    {.name = "5x5 16-31 of 37", .batch = 8, .in = 16, .out = 31, .size = 37, .kernel = 5},
+    {.name = "3x3 64 dilated 2 of 56", .batch = 4, .in = 64, .out = 64, .size = 56, .kernel = 3, .pad = 2, .dilation = 2},
+    {.name = "11x11 s4 3-64 of 224", .batch = 4, .in = 3, .out = 64, .size = 224, .kernel = 11, .stride = 4, .pad = 2},
+    {.name = "1x1 64-256 of 56", .batch = 8, .in = 64, .out = 256, .size = 56, .kernel = 1},
+    {.name = "1x1 512-128 of 28", .batch = 8, .in = 512, .out = 128, .size = 28, .kernel = 1},
+    {.name = "1x1 1024-256 of 14", .batch = 8, .in = 1024, .out = 256, .size = 14, .kernel = 1},
+    {.name = "1x1 512-2048 of 7", .batch = 8, .in = 512, .out = 2048, .size = 7, .kernel = 1},
+    {.name = "1x1 s2 256-512 of 56", .batch = 8, .in = 256, .out = 512, .size = 56, .kernel = 1, .stride = 2},
+    {.name = "4x4 s4 3-96 of 224", .batch = 4, .in = 3, .out = 96, .size = 224, .kernel = 4, .stride = 4},
+    {.name = "16x16 s16 3-384 of 224", .batch = 4, .in = 3, .out = 384, .size = 224, .kernel = 16, .stride = 16},
+    {.name = "2x2 s2 64-128 of 56", .batch = 8, .in = 64, .out = 128, .size = 56, .kernel = 2, .stride = 2},
+    {.name = "depthwise 3x3 32 of 112", .batch = 8, .in = 32, .out = 32, .size = 112, .kernel = 3, .pad = 1, .is_depthwise = true},
+    {.name = "depthwise 3x3 s2 96 of 112", .batch = 8, .in = 96, .out = 96, .size = 112, .kernel = 3, .stride = 2, .pad = 1, .is_depthwise = true},
+    {.name = "depthwise 5x5 240 of 28", .batch = 8, .in = 240, .out = 240, .size = 28, .kernel = 5, .pad = 2, .is_depthwise = true},
+    {.name = "depthwise 3x3 960 of 7", .batch = 8, .in = 960, .out = 960, .size = 7, .kernel = 3, .pad = 1, .is_depthwise = true},
+    {.name = "depthwise 7x7 96 of 56", .batch = 4, .in = 96, .out = 96, .size = 56, .kernel = 7, .pad = 3, .is_depthwise = true},
+};
+// clang-format on
+
 std::int64_t size_out(const Layer& l, std::int64_t size) {
-    return (size + 2 * l.pad - l.kernel) / l.stride + 1;
+    return (size + 2 * l.pad - l.dilation * (l.kernel - 1) - 1) / l.stride + 1;
 }
 
 std::string subscript(const Layer& l, const char* at, const char* tap) {
     std::string text = l.stride == 1 ? at : format("{}*{}", l.stride, at);
-    text += format("+{}", tap);
+    text += l.dilation == 1 ? format("+{}", tap) : format("+{}*{}", l.dilation, tap);
     if (l.pad > 0) text = format("pad({}-{},{})", text, l.pad, l.pad);
     return text;
 }
 
 std::string program(const Layer& l) {
-    if (l.kernel == 1) return "Y[n,o,y,x] := X[n,c,y,x]*W[o,c,0,0]";
+    if (l.kernel == 1 && l.stride == 1) return "Y[n,o,y,x] := X[n,c,y,x]*W[o,c,0,0]";
     const std::string y = subscript(l, "y", "u");
     const std::string x = subscript(l, "x", "v");
     std::string text = l.is_depthwise ? format("Y[n,c,y,x] := X[n,c,{},{}]*W[c,0,u,v]", y, x)
                                       : format("Y[n,o,y,x] := X[n,c,{},{}]*W[o,c,u,v]", y, x);
     if (l.stride > 1)
-        text += format(" where y in 0:(size(X,2)+{})//{}+1, x in 0:(size(X,3)+{})//{}+1",
-                       2 * l.pad - l.kernel, l.stride, 2 * l.pad - l.kernel, l.stride);
+        text += format(" where y in 0:(size(X,2)+{0})//{1}+1, x in 0:(size(X,3)+{0})//{1}+1",
+                       2 * l.pad - l.dilation * (l.kernel - 1) - 1, l.stride);
     return text;
 }
 
@@ -95,10 +126,11 @@ class DnnlConvolution {
         y_ = describe(dims(Y));
         strides_ = {l.stride, l.stride};
         pad_ = {l.pad, l.pad};
+        dilation_ = {l.dilation - 1, l.dilation - 1};
         forward_ = std::make_unique<dnnl::convolution_forward::primitive_desc>(
             dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training,
                                             dnnl::algorithm::convolution_direct, x_, w_, y_,
-                                            strides_, pad_, pad_),
+                                            strides_, dilation_, pad_, pad_),
             engine());
     }
 
@@ -116,7 +148,7 @@ class DnnlConvolution {
             case Pass::input: {
                 const dnnl::convolution_backward_data::primitive_desc pd(
                     dnnl::convolution_backward_data::desc(dnnl::algorithm::convolution_direct, x_,
-                                                          w_, y_, strides_, pad_, pad_),
+                                                          w_, y_, strides_, dilation_, pad_, pad_),
                     engine(), *forward_);
                 begin();
                 const auto dst = in(Y_, {}, pd.diff_dst_desc());
@@ -130,7 +162,7 @@ class DnnlConvolution {
         }
         const dnnl::convolution_backward_weights::primitive_desc pd(
             dnnl::convolution_backward_weights::desc(dnnl::algorithm::convolution_direct, x_, w_,
-                                                     y_, strides_, pad_, pad_),
+                                                     y_, strides_, dilation_, pad_, pad_),
             engine(), *forward_);
         begin();
         const auto src = in(X_, {}, pd.src_desc());
@@ -177,7 +209,7 @@ class DnnlConvolution {
 
     bool is_plain_;
     Array X_, W_, Y_;
-    dnnl::memory::dims weights_, strides_, pad_;
+    dnnl::memory::dims weights_, strides_, dilation_, pad_;
     dnnl::memory::desc x_, w_, y_;
     std::unique_ptr<dnnl::convolution_forward::primitive_desc> forward_;
     std::vector<DnnlStep> before_, after_;
@@ -187,7 +219,7 @@ Workload make(const Layer& l, Pass pass, std::int64_t shrink) {
     const std::int64_t batch = shrink > 1 ? 2 : l.batch;
     const std::int64_t in = shrink > 1 ? std::min<std::int64_t>(l.in, 5) : l.in;
     const std::int64_t out = l.is_depthwise ? in : shrink > 1 ? 6 : l.out;
-    const std::int64_t size = shrink > 1 ? std::min<std::int64_t>(l.size, 19) : l.size;
+    const std::int64_t size = shrink > 1 ? std::min<std::int64_t>(l.size, 19 + l.kernel) : l.size;
     const std::int64_t y = size_out(l, size);
     const auto X = randn("X", {batch, in, size, size});
     const auto W = randn("W", {out, l.is_depthwise ? 1 : in, l.kernel, l.kernel});
@@ -215,15 +247,22 @@ Workload make(const Layer& l, Pass pass, std::int64_t shrink) {
     return w;
 }
 
+void add_layer(Suite& suite, const char* row, const Layer& layer) {
+    for (const Pass pass : {Pass::forward, Pass::input, Pass::weights}) {
+        const char* names[] = {"forward", "dX", "dW"};
+        suite.add(row, format("{} {}", layer.name, names[std::size_t(pass)]),
+                  [&layer, pass](std::int64_t shrink) { return make(layer, pass, shrink); });
+    }
+}
+
 }  // namespace
 
 void add_convolutions(Suite& suite) {
-    for (const Layer& layer : layers)
-        for (const Pass pass : {Pass::forward, Pass::input, Pass::weights}) {
-            const char* names[] = {"forward", "dX", "dW"};
-            suite.add("convolution", format("{} {}", layer.name, names[std::size_t(pass)]),
-                      [&layer, pass](std::int64_t shrink) { return make(layer, pass, shrink); });
-        }
+    for (const Layer& layer : layers) add_layer(suite, "convolution", layer);
+}
+
+void add_other_convolutions(Suite& suite) {
+    for (const Layer& layer : other_layers) add_layer(suite, "other convolutions", layer);
 }
 
 }  // namespace bench

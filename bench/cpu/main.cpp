@@ -14,6 +14,8 @@ int main(int argc, char** argv) try {
     app.add_option("--threads", options.threads, "threads of ours and of the peers");
     app.add_option("--rounds", options.rounds, "rounds of which medians are taken");
     app.add_option("--json", options.json, "a file to which a row is added for each workload");
+    bool is_other = false;
+    app.add_flag("--others", is_other, "sizes and layers that the table does not list");
     app.add_option("TEXT", options.chosen, "workloads whose row and name hold one of these");
     CLI11_PARSE(app, argc, argv);
     ricci::set_num_threads(options.threads);
@@ -24,6 +26,12 @@ int main(int argc, char** argv) try {
                 ricci::runtime::multiply_add_rate(ricci::DType::f32, options.threads, 0.2) * 1e-9,
                 ricci::runtime::distance_rate(options.threads, 0.2) * 1e-9);
     bench::Suite suite(options);
+    if (is_other) {
+        bench::add_other_products(suite);
+        bench::add_other_convolutions(suite);
+        bench::add_others(suite);
+        return suite.finish() ? 0 : 1;
+    }
     bench::add_products(suite);
     bench::add_layers(suite);
     bench::add_convolutions(suite);

@@ -81,15 +81,22 @@ void add_tiles(Suite& suite) {
         });
 }
 
-void add_batched(Suite& suite) {
-    suite.add("skinny", "batched 32 x 64^3", [](std::int64_t shrink) {
-        const std::int64_t n = 64 / shrink;
+void add_batched(Suite& suite, const std::string& row, std::int64_t batch, Sizes sizes) {
+    const bool is_cube = sizes.m == sizes.n && sizes.n == sizes.k;
+    const std::string each =
+        is_cube ? format("{}^3", sizes.m) : format("{}x{}x{}", sizes.m, sizes.k, sizes.n);
+    suite.add(row, format("batched {} x {}", batch, each), [=](std::int64_t shrink) {
+        const auto small = [&](std::int64_t extent) {
+            return std::max(extent / shrink, std::int64_t{3});
+        };
+        const std::int64_t m = small(sizes.m), n = small(sizes.n), k = small(sizes.k);
+        const std::int64_t b = small(batch);
         Workload w{.program = "C[b,i,j] := A[b,i,k]*B[b,k,j]",
-                   .arguments = {randn("A", {32, n, n}), randn("B", {32, n, n})}};
-        w.limit = multiply_adds(32 * n * n * n);
+                   .arguments = {randn("A", {b, m, k}), randn("B", {b, k, n})}};
+        w.limit = multiply_adds(b * m * n * k);
         if (shrink == 1)
             w.peers = product_peers({w.arguments[0].second, false}, {w.arguments[1].second, false},
-                                    {32, n, n});
+                                    {b, m, n});
         return w;
     });
 }
@@ -130,9 +137,33 @@ void add_products(Suite& suite) {
     add_product(suite, "skinny", {16, 1024, 1024}, "NN", 1);
     add_product(suite, "skinny", {1024, 16, 1024}, "NN", 1);
     add_product(suite, "skinny", {1024, 8, 1024}, "TN", 1);
-    add_batched(suite);
+    add_batched(suite, "skinny", 32, {64, 64, 64});
     add_vector(suite, false);
     add_vector(suite, true);
+}
+
+void add_other_products(Suite& suite) {
+    struct Case {
+        Sizes sizes;
+        const char* form;
+    };
+    const Case cases[] = {
+        {{20, 20, 20}, "NN"},       {{33, 33, 33}, "NN"},     {{100, 100, 100}, "NN"},
+        {{300, 300, 300}, "NT"},    {{777, 777, 777}, "NN"},  {{1000, 1000, 1000}, "TN"},
+        {{1536, 1536, 1536}, "NN"}, {{65, 65, 1025}, "NN"},   {{128, 3072, 768}, "NN"},
+        {{128, 768, 3072}, "NT"},   {{512, 2048, 512}, "NT"}, {{2048, 2048, 64}, "NT"},
+        {{2048, 64, 2048}, "NN"},   {{4096, 32, 4096}, "TN"}, {{8, 2048, 2048}, "NN"},
+        {{8, 2048, 2048}, "NT"},    {{4, 1000, 2000}, "NN"},  {{2, 4096, 1024}, "NT"},
+        {{32, 4096, 1024}, "NN"},   {{37, 2, 300}, "NN"},     {{64, 64, 50000}, "TN"},
+        {{256, 10, 60000}, "TN"},   {{50000, 16, 32}, "NN"},  {{16, 50000, 32}, "NN"},
+        {{100, 10000, 100}, "TT"},  {{500, 1, 700}, "NN"}};
+    for (const Case& c : cases) add_product(suite, "other products", c.sizes, c.form, 0.97);
+    for (const std::int64_t n : {60, 500})
+        add_product(suite, "other products", {n, n, n}, "NN", 0.97, DType::f64);
+    add_batched(suite, "other products", 1000, {16, 16, 16});
+    add_batched(suite, "other products", 100, {32, 32, 100});
+    add_batched(suite, "other products", 64, {128, 128, 64});
+    add_batched(suite, "other products", 8, {197, 197, 64});
 }
 
 }  // namespace bench

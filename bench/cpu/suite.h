@@ -66,7 +66,7 @@ struct Options {
 };
 
 /// Makes a workload; extents that are only large are divided by `shrink`, so that the reference
-/// evaluator can check the small one first.
+/// evaluator can check the small one first. One without a program: peers alone check it.
 using Maker = std::function<Workload(std::int64_t shrink)>;
 
 class Suite {
@@ -99,6 +99,11 @@ void add_streams(Suite& suite);
 void add_attention(Suite& suite);
 void add_mnist(Suite& suite);
 void add_overhead(Suite& suite);
+
+// Sizes and layers that the table of goals does not list; as fast as the best peer is asked.
+void add_other_products(Suite& suite);
+void add_other_convolutions(Suite& suite);
+void add_others(Suite& suite);
 
 /// Lets go of the arrays that peers were made for.
 void forget_arrays();
