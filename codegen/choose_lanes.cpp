@@ -84,13 +84,14 @@ class Chooser {
         return std::ranges::find(vars, var) != vars.end();
     }
     /// Whether lanes may be masked where loop bounds change from lane to lane: inequalities alone,
-    /// contiguous results.
+    /// results that are contiguous or, with masked stores of any type, short steps apart.
     [[nodiscard]] bool may_be_masked(const Axis& axis) const {
         const auto moves = [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; };
         return (has_masks_ || has_masked_moves()) && !kernel_.is_arg_reduction() &&
                std::ranges::none_of(kernel_.conditions.equal_zero, moves) &&
                std::ranges::all_of(kernel_.writes, [&](const Store& write) {
-                   return write.at.affine.coefficient(axis.var) == 1;
+                   const std::int64_t step = write.at.affine.coefficient(axis.var);
+                   return step >= 1 && step <= (has_masks_ ? longest_short_step : 1);
                });
     }
     /// AVX2 loads and stores some lanes of 4 and 8 bytes, and of no others.
@@ -185,9 +186,9 @@ class Chooser {
         const double body = is_near(tile)
                                 ? body_operations_ / 2 * std::max(1.0, touched) + 0.1 * touched
                                 : body_operations_ + touched;
-        // Resetting and folding: a shuffle and an addition for each halving, pairs one by one.
+        // Resetting and folding: a shuffle and an addition for each halving, values before places.
         const double fold =
-            kernel_.is_arg_reduction() ? 8.0 * double(lanes) : 8 + 4 * std::log2(double(lanes));
+            (kernel_.is_arg_reduction() ? 3.0 : 1.0) * (8 + 4 * std::log2(double(lanes)));
         return {.axis = axis,
                 .is_reduced_axis = true,
                 .lanes = lanes,

@@ -5,6 +5,7 @@
 
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
+#include "codegen/narrow_axes.h"
 #include "codegen/slices.h"
 
 namespace ricci::codegen {
@@ -74,6 +75,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         lower_serial(std::move(kernel), builder);
         return;
     }
+    narrow_axes(kernel);
     const double least_points =
         builder.target().forced == Forced::rewritings ? 0 : least_points_of_cases;
     if (std::vector<Kernel> parts = split_cases(kernel, least_points); !parts.empty()) {

@@ -2,6 +2,7 @@
 #include "codegen/row_loops.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ricci::codegen {
 
@@ -29,26 +30,48 @@ Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulat
     return body;
 }
 
-/// Values and places go through memory and are compared one by one.
+/// The best value, then the first of its places: of NaN, where there is one.
 Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
                 std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
-    const std::int64_t count = lanes * unroll;
-    const BufferId values = add_scratch(kernel.nest, "values", kernel.body->dtype, count);
-    const BufferId places = add_scratch(kernel.nest, "places", DType::i64, count);
-    Body body = over_lanes(kernel.nest, {lanes, unroll, {}}, [&](const AffineForm& offset) {
-        Body stores;
-        const AffineForm at = first + offset;
-        stores.push_back(make_store(values, {offset}, partial(kernel, accumulator, at)));
-        stores.push_back(
-            make_store(places, {offset}, make_load(kernel.nest, *accumulator.place, {at})));
-        return stores;
-    });
+    const Nest& nest = kernel.nest;
+    const auto place = [&](const AffineForm& element) {
+        return make_load(nest, *accumulator.place, {element});
+    };
+    Body body;
+    for (std::int64_t half = unroll / 2; half > 0; half /= 2)
+        append(body, over_lanes(kernel.nest, {lanes, half, {}}, [&](const AffineForm& offset) {
+                   const AffineForm at = first + offset;
+                   const AffineForm other = at + form(half * lanes);
+                   return combine(kernel, accumulator, at, partial(kernel, accumulator, other),
+                                  place(other));
+               }));
     append(body, reset(kernel, total, form(0)));
-    const VarId lane = kernel.nest.add(Var{"lane"});
-    body.push_back(
-        make_loop(lane, Bind::serial, count,
-                  combine(kernel, total, form(0), make_load(kernel.nest, values, {form(lane)}),
-                          make_load(kernel.nest, places, {form(lane)}))));
+    const Lanes vector{lanes, 1, {}};
+    const Reducer extreme = accumulator.reducer == Reducer::argmax ? Reducer::max : Reducer::min;
+    append(body, over_lanes(kernel.nest, vector, [&](const AffineForm& offset) {
+               Body fold;
+               fold.push_back(make_store(total.value, {form(0)},
+                                         partial(kernel, accumulator, first + offset), extreme));
+               return fold;
+           }));
+    const Value beyond = make_integer(std::numeric_limits<std::int64_t>::max());
+    body.push_back(make_store(*total.place, {form(0)}, beyond));
+    append(body, over_lanes(kernel.nest, vector, [&](const AffineForm& offset) {
+               const Value value = partial(kernel, accumulator, first + offset);
+               const Value best = make_load(nest, total.value, {form(0)});
+               Value is_best = make_operation(Op::eq, {value, best}, DType::boolean);
+               if (is_floating(value->dtype))
+                   is_best = make_operation(
+                       Op::logical_or,
+                       {is_best, make_operation(Op::ne, {value, value}, DType::boolean)},
+                       DType::boolean);
+               Body fold;
+               fold.push_back(make_store(
+                   *total.place, {form(0)},
+                   make_operation(Op::select, {is_best, place(first + offset), beyond}, DType::i64),
+                   Reducer::min));
+               return fold;
+           }));
     return body;
 }
 

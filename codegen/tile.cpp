@@ -37,6 +37,47 @@ Body over_lanes(Nest& nest, const Lanes& lanes,
     return inner;
 }
 
+namespace {
+
+/// Whether the index of argmax or argmin is known to grow from point to point, from one value on.
+bool is_in_order(const Kernel& kernel) {
+    return kernel.is_arg_reduction() && !kernel.arg_place && kernel.conditions.is_empty() &&
+           kernel.reduced.size() == 1 && kernel.arg_index.terms.size() == 1 &&
+           kernel.arg_index.coefficient(kernel.reduced[0].var) > 0;
+}
+
+/// One element compared with a value at a later place, which is chosen where it is beyond or is the
+/// first NaN.
+Body choose(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
+            const Value& value, const Value& place) {
+    Body body;
+    const auto let = [&](const Value& named) {
+        body.push_back(make_let(kernel.next_let, named));
+        return make_let_value(kernel.next_let++, named->dtype);
+    };
+    const auto test = [](Op op, const Value& a, const Value& b) {
+        return make_operation(op, {a, b}, DType::boolean);
+    };
+    const Value v = let(value);
+    const Value best = let(make_load(kernel.nest, accumulator.value, {element}));
+    const bool is_largest = accumulator.reducer == Reducer::argmax;
+    Value is_better = test(is_largest ? Op::gt : Op::lt, v, best);
+    if (is_floating(v->dtype)) {
+        const Value is_within = test(is_largest ? Op::le : Op::ge, v, best);
+        is_better = test(Op::logical_and, test(Op::eq, best, best),
+                         make_operation(Op::logical_not, {is_within}, DType::boolean));
+    }
+    const Value better = let(is_better);
+    const Value at = make_load(kernel.nest, *accumulator.place, {element});
+    body.push_back(make_store(accumulator.value, {element},
+                              make_operation(Op::select, {better, v, best}, v->dtype)));
+    body.push_back(make_store(*accumulator.place, {element},
+                              make_operation(Op::select, {better, place, at}, DType::i64)));
+    return body;
+}
+
+}  // namespace
+
 Accumulator make_accumulator(Kernel& kernel, std::int64_t elements) {
     Accumulator accumulator{
         .reducer = *kernel.reducer,
@@ -44,6 +85,7 @@ Accumulator make_accumulator(Kernel& kernel, std::int64_t elements) {
         .place = std::nullopt};
     if (kernel.is_arg_reduction())
         accumulator.place = add_registers(kernel.nest, "place", DType::i64, elements);
+    if (is_in_order(kernel)) accumulator.first_place = kernel.arg_index.constant;
     return accumulator;
 }
 
@@ -52,9 +94,10 @@ Body reset(const Kernel& kernel, const Accumulator& accumulator, const AffineFor
     body.push_back(make_store(accumulator.value, {element},
                               identity(accumulator.reducer, kernel.body->dtype)));
     // A place beyond every index: any element met stands before it.
+    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
     if (accumulator.place)
         body.push_back(make_store(*accumulator.place, {element},
-                                  make_integer(std::numeric_limits<std::int64_t>::max())));
+                                  make_integer(accumulator.first_place.value_or(beyond))));
     return body;
 }
 
@@ -113,7 +156,9 @@ Body update(Kernel& kernel, const Accumulator& accumulator, const AffineForm& el
             Substitution& point) {
     Body body;
     const std::vector<Value> values = share(body, {point(kernel.body)}, kernel.next_let);
-    append(body, combine(kernel, accumulator, element, values[0], place_at(kernel, point)));
+    const Value place = accumulator.place ? place_at(kernel, point) : nullptr;
+    append(body, accumulator.first_place ? choose(kernel, accumulator, element, values[0], place)
+                                         : combine(kernel, accumulator, element, values[0], place));
     return body;
 }
 

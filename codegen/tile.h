@@ -28,6 +28,9 @@ struct Accumulator {
     Reducer reducer = Reducer::sum;
     BufferId value{};
     std::optional<BufferId> place;  ///< argmax, argmin: the index of `value`
+    /// Where elements meet their points in the order of the index: its first value. A later point
+    /// is chosen where it is beyond, and the first one where none is.
+    std::optional<std::int64_t> first_place = std::nullopt;
 };
 [[nodiscard]] Accumulator make_accumulator(Kernel& kernel, std::int64_t elements);
 

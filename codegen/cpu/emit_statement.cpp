@@ -258,7 +258,8 @@ void NestEmitter::unrolled_loop(const Loop& loop) {
         vector_loop(*vector, [&] {
             const Transposing outer = transposing_;
             const bool is_simple = std::ranges::all_of(vector->body, [](const Stmt& each) {
-                return std::holds_alternative<Store>(each.node);
+                return std::holds_alternative<Store>(each.node) ||
+                       std::holds_alternative<Let>(each.node);
             });
             transposing_ = {.var = is_simple ? std::optional(loop.var) : std::nullopt,
                             .columns = {}};
