@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/guarded_reads.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
 #include "codegen/tile.h"
@@ -236,7 +237,9 @@ class Chooser {
 }  // namespace
 
 LanePlan choose_lanes(const Kernel& kernel, const Target& target) {
-    return Chooser(kernel, target).choose();
+    if (!has_masked_stores(target)) return Chooser(kernel, target).choose();
+    const Kernel plain = with_plain_reads(kernel);
+    return Chooser(plain, target).choose();
 }
 
 }  // namespace ricci::codegen

@@ -197,6 +197,12 @@ class Folder {
         if (range->high <= low) return make_integer(low);
         if (range->low >= high) return make_integer(high);
         note(forms[0], {std::max(low, range->low), std::min(high, range->high)});
+        // Of two ends the one that matters.
+        const auto end = [&](Op op, std::int64_t value) {
+            return make_operation(op, {make_index(forms[0]), make_integer(value)}, DType::i64);
+        };
+        if (range->high <= high) return end(Op::max, low);
+        if (range->low >= low) return end(Op::min, high);
         return nullptr;
     }
 

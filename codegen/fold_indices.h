@@ -14,6 +14,7 @@ namespace ricci::codegen {
 struct IndexRange {
     std::int64_t low = 0;
     std::int64_t high = 0;
+    bool operator==(const IndexRange&) const = default;
 };
 
 /// The values of affine forms over the points of some axes.
@@ -36,6 +37,7 @@ class AxisRanges {
 struct Decision {
     AffineForm form;
     IndexRange core;
+    bool operator==(const Decision&) const = default;
 };
 
 /// Folds what the ranges of the axes decide in the kernel's values: comparisons, choices, extremes,
@@ -47,13 +49,17 @@ std::vector<Decision> fold_indices(Kernel& kernel);
 [[nodiscard]] Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower,
                            std::int64_t upper, const char* name);
 
-/// Smaller kernels are compiled once, with a test at each point.
-inline constexpr double least_points_of_cases = 16'384;
+/// Which cases are cut apart.
+struct CaseRules {
+    /// Smaller kernels are compiled once, with a test at each point.
+    double least_points = 16'384;
+    /// Lanes that guarded reads may mask; 1: none may.
+    std::int64_t lanes = 1;
+};
 
 /// Cuts free axes where index arithmetic changes, as at the edges of what is padded, clamped,
 /// wrapped or mirrored: a core in which every place is affine, and the borders around it, whose
 /// points decide one by one. Empty where there is nothing to gain.
-[[nodiscard]] std::vector<Kernel> split_cases(const Kernel& kernel,
-                                              double least_points = least_points_of_cases);
+[[nodiscard]] std::vector<Kernel> split_cases(const Kernel& kernel, const CaseRules& rules = {});
 
 }  // namespace ricci::codegen

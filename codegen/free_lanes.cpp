@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "codegen/gathered_rows.h"
+#include "codegen/guarded_reads.h"
+#include "codegen/lane_steps.h"
 #include "codegen/nest_walk.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -477,7 +479,16 @@ class FreeLanes {
         const Substitution here = at(start);
         for (const ReducedLoop& loop : reduced_.loops)
             loops.push_back({loop.axis, here(loop.lower), here(loop.upper)});
-        if (!mask_) return wrap(loops, std::move(body));
+        if (!mask_) {
+            if (decides_masks(loops)) {
+                Body copies;
+                const Axis& axis = loops.back().axis;
+                copies.push_back(make_loop(axis.var, Bind::unroll, axis.extent, std::move(body)));
+                body = std::move(copies);
+                loops.pop_back();
+            }
+            return wrap(loops, std::move(body));
+        }
         const auto inner = loops.begin() + std::ptrdiff_t(outer_loops_);
         Body masked = set_mask(lanes, start);
         if (has_constant_masks_) {
@@ -492,6 +503,20 @@ class FreeLanes {
             append(masked, wrap({inner, loops.end()}, std::move(body)));
         }
         return wrap({loops.begin(), inner}, std::move(masked));
+    }
+
+    /// Whether the innermost loop has few points and decides which lanes of guarded reads are
+    /// masked: unrolled, masks are constants.
+    [[nodiscard]] bool decides_masks(const std::vector<AxisRange>& loops) const {
+        if (!lanes_.axis || loops.empty() || !has_masked_stores(target_)) return false;
+        const AxisRange& last = loops.back();
+        const auto is_constant = [&](const LoopBound& bound, std::int64_t value) {
+            return bound.size() == 1 && bound[0].form == form(value);
+        };
+        if (last.axis.extent > most_constant_masks || !is_constant(last.lower, 0) ||
+            !is_constant(last.upper, last.axis.extent))
+            return false;
+        return has_masks(kernel_.body, lanes_.axis->var, last.axis.var);
     }
 
     /// Lanes that no reduced loop moves are loaded once, before the loops.

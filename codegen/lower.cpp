@@ -5,6 +5,7 @@
 
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
+#include "codegen/lane_steps.h"
 #include "codegen/narrow_axes.h"
 #include "codegen/slices.h"
 
@@ -76,9 +77,10 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         return;
     }
     narrow_axes(kernel);
-    const double least_points =
-        builder.target().forced == Forced::rewritings ? 0 : least_points_of_cases;
-    if (std::vector<Kernel> parts = split_cases(kernel, least_points); !parts.empty()) {
+    CaseRules cases;
+    if (builder.target().forced == Forced::rewritings) cases.least_points = 0;
+    if (has_masked_stores(builder.target())) cases.lanes = codegen::lanes(kernel, builder.target());
+    if (std::vector<Kernel> parts = split_cases(kernel, cases); !parts.empty()) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/integer.h"
+#include "codegen/guarded_reads.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
@@ -15,6 +17,8 @@ namespace {
 
 /// Vectors of accumulators that hide the latency of an addition.
 constexpr std::int64_t vectors_of_tile = 12;
+/// Guarded reads in a row that is unrolled.
+constexpr std::int64_t most_constant_masks = 64;
 
 class RowReduction {
   public:
@@ -41,6 +45,10 @@ class RowReduction {
         }
         if (!tile_.empty() && !reduced_.test && has_masked_stores(target))
             find_lines(lanes.axis->var);
+        const std::int64_t reads =
+            ceil_div(lanes.axis->extent, lanes_) * std::max<std::int64_t>(1, lanes.tile.results());
+        are_masks_constant_ = reads <= most_constant_masks && has_masked_stores(target) &&
+                              has_masks(kernel.body, lanes.axis->var);
     }
 
     void run() {
@@ -51,10 +59,12 @@ class RowReduction {
                 return reset(kernel_, accumulator_, first + offset);
             });
         });
-        append(body, over_row(kernel_.nest, reduced_.loops, lanes_, unroll_,
-                              [&](const Axis& axis, const Lanes& lanes, const AffineForm& start) {
-                                  return vectors_at(axis, lanes, start);
-                              }));
+        append(body, over_row(
+                         kernel_.nest, reduced_.loops, lanes_, unroll_,
+                         [&](const Axis& axis, const Lanes& lanes, const AffineForm& start) {
+                             return vectors_at(axis, lanes, start);
+                         },
+                         are_masks_constant_ ? Bind::unroll : Bind::serial));
         append(body, over_results([&](Substitution& here, const AffineForm& first) {
                    Body result = fold(kernel_, accumulator_, total_, lanes_, unroll_, first);
                    here.replace_let(0, codegen::result(kernel_, total_, form(0)));
@@ -178,6 +188,7 @@ class RowReduction {
     Accumulator accumulator_;
     Accumulator total_;
     ReducedLoops reduced_;
+    bool are_masks_constant_ = false;  ///< of guarded reads, in rows that are unrolled
     std::vector<Tiled> tile_;
     std::vector<std::pair<Value, BufferId>> lines_;  ///< loads, each with registers for its lanes
 };

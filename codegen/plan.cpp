@@ -14,6 +14,7 @@
 #include "codegen/implied_conditions.h"
 #include "codegen/kernel.h"
 #include "codegen/keyed.h"
+#include "codegen/lane_steps.h"
 #include "codegen/lower.h"
 #include "codegen/narrow_places.h"
 #include "codegen/needed_points.h"
@@ -60,6 +61,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     SharedOperandLimits limits =
         is_forced ? SharedOperandLimits{.points = 0, .reuse = 1, .users = 1, .much_reuse = 1}
                   : SharedOperandLimits{};
+    limits.masks_padding = has_masked_stores(target) && !is_forced;
     limits.keeps_bf16 = target.has_bf16_dot || target.has_bf16_tiles;
     return with_narrow_places(with_shared_operands(std::move(result), limits));
 }

@@ -77,7 +77,7 @@ Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulato
 
 /// The loop over the last axis.
 Body over_vectors(Nest& nest, const ReducedLoop& loop, std::int64_t lanes, std::int64_t unroll,
-                  const RowVectors& vectors) {
+                  const RowVectors& vectors, Bind bind) {
     const VarId first = nest.add(Var{nest.at(loop.axis.var).name + "0"});
     const bool is_whole = loop.lower.size() == 1 && loop.upper.size() == 1 &&
                           loop.lower[0].form.is_constant() && loop.upper[0].form.is_constant();
@@ -96,13 +96,13 @@ Body over_vectors(Nest& nest, const ReducedLoop& loop, std::int64_t lanes, std::
     const std::int64_t width = lanes * unroll;
     const std::int64_t full = lower + (upper - lower) / width * width;
     if (full > lower)
-        body.push_back(make_loop(first, Bind::serial, bound(lower), bound(full),
+        body.push_back(make_loop(first, bind, bound(lower), bound(full),
                                  vectors(loop.axis, {lanes, unroll, {}}, form(first)), width));
     if (full < upper) {
         const VarId rest = nest.add(Var{nest.at(loop.axis.var).name + "1"});
         Lanes masked{lanes, 1, {}};
         if ((upper - full) % lanes != 0) masked.limit = bound(form(upper) - form(rest));
-        body.push_back(make_loop(rest, Bind::serial, bound(full), bound(upper),
+        body.push_back(make_loop(rest, bind, bound(full), bound(upper),
                                  vectors(loop.axis, masked, form(rest)), lanes));
     }
     return body;
@@ -117,8 +117,8 @@ std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes, std::
 }
 
 Body over_row(Nest& nest, const std::vector<ReducedLoop>& loops, std::int64_t lanes,
-              std::int64_t unroll, const RowVectors& vectors) {
-    Body body = over_vectors(nest, loops.back(), lanes, unroll, vectors);
+              std::int64_t unroll, const RowVectors& vectors, Bind bind) {
+    Body body = over_vectors(nest, loops.back(), lanes, unroll, vectors, bind);
     for (std::size_t i = loops.size() - 1; i-- > 0;) {
         Body outer;
         outer.push_back(make_loop(loops[i].axis.var, Bind::serial, loops[i].lower, loops[i].upper,

@@ -18,9 +18,10 @@ using RowVectors =
     std::function<Body(const Axis& axis, const Lanes& lanes, const AffineForm& start)>;
 
 /// Loops over all points of a row; the last axis runs in vectors, `unroll` of them side by side
-/// while so many are left, the rest masked.
+/// while so many are left, the rest masked. Rows whose ends do not move may be unrolled.
 [[nodiscard]] Body over_row(Nest& nest, const std::vector<ReducedLoop>& loops, std::int64_t lanes,
-                            std::int64_t unroll, const RowVectors& vectors);
+                            std::int64_t unroll, const RowVectors& vectors,
+                            Bind bind = Bind::serial);
 
 /// All elements of the accumulator back to the identity.
 [[nodiscard]] Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes,

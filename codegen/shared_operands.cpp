@@ -131,6 +131,20 @@ bool is_of_bf16(Expr e) {
     return is_stored(apply->args[1]) && is_stored(apply->args[2]);
 }
 
+/// Whether the term is an element of an array that is padded and nothing else (what
+/// codegen/guarded_reads finds again).
+bool is_padded(Expr e) {
+    const auto* apply = std::get_if<Apply>(&e->term);
+    if (apply == nullptr || apply->op != Op::select || !is_literal(apply->args[2])) return false;
+    const auto* access = std::get_if<Access>(&apply->args[1]->term);
+    if (access == nullptr) return is_padded(apply->args[1]);
+    return std::ranges::all_of(access->at, [](Expr subscript) {
+        const auto* clamp = std::get_if<Apply>(&subscript->term);
+        return index_form(subscript) || is_literal(subscript) ||
+               (clamp != nullptr && clamp->op == Op::clamp && index_form(clamp->args[0]));
+    });
+}
+
 class SharedOperands {
   public:
     SharedOperands(BoundProgram& program, const SharedOperandLimits& limits)
@@ -173,6 +187,7 @@ class SharedOperands {
         if (e->dtype == DType::f32 || e->dtype == DType::f64) {
             const std::optional<Operand> operand = Reader(e).operand();
             if (operand && pays(equation, *operand)) return array_of(*operand);
+            if (operand && is_masked(e)) return e;
         }
         const auto* apply = std::get_if<Apply>(&e->term);
         if (apply == nullptr) return e;
@@ -202,6 +217,7 @@ class SharedOperands {
         return {low, high - low + 1};
     }
 
+    [[nodiscard]] bool is_masked(Expr e) const { return limits_.masks_padding && is_padded(e); }
     [[nodiscard]] bool pays(const BoundEquation& equation, const Operand& operand) const {
         double evaluations = 1;
         double elements = 1;
@@ -217,7 +233,8 @@ class SharedOperands {
         for (const IndexId index : equation.indices)
             if (!indices.contains(std::uint32_t(index))) users *= extent(std::uint32_t(index));
         return evaluations >= limits_.reuse * elements &&
-               (users >= limits_.users || evaluations >= limits_.much_reuse * elements) &&
+               (users >= limits_.users ||
+                (evaluations >= limits_.much_reuse * elements && !is_masked(operand.term))) &&
                elements <= most_elements;
     }
 

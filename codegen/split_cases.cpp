@@ -3,6 +3,8 @@
 
 #include "base/integer.h"
 #include "codegen/fold_indices.h"
+#include "codegen/guarded_reads.h"
+#include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen {
@@ -49,6 +51,26 @@ std::optional<Cut> best_cut(const Kernel& kernel, const AxisRanges& ranges,
     return best;
 }
 
+/// What is left of a cut where guarded reads, which lanes can mask, are all that it decides: whole
+/// vectors along results that stand near to each other, and rows of others if nearly all are core.
+std::optional<Cut> for_masks(const Kernel& kernel, Cut cut, std::int64_t lanes) {
+    constexpr double least_share = 0.9;
+    constexpr std::int64_t least_vectors = 4;
+    const Axis& axis = kernel.free[cut.axis];
+    const bool is_near = std::ranges::all_of(kernel.writes, [&](const Store& write) {
+        const std::int64_t step = write.at.affine.coefficient(axis.var);
+        return step >= 1 && step <= longest_short_step;
+    });
+    if (!is_near) {
+        const bool is_rare = double(cut.core.length()) >= least_share * double(axis.extent);
+        return is_rare ? std::optional(cut) : std::nullopt;
+    }
+    const std::int64_t behind = axis.extent - cut.core.upper;
+    cut.core.lower = ceil_div(cut.core.lower, lanes) * lanes;
+    cut.core.upper = axis.extent - ceil_div(behind, lanes) * lanes;
+    return cut.core.length() >= least_vectors * lanes ? std::optional(cut) : std::nullopt;
+}
+
 }  // namespace
 
 Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::int64_t upper,
@@ -63,16 +85,26 @@ Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::in
     return part;
 }
 
-std::vector<Kernel> split_cases(const Kernel& kernel, double least_points) {
+std::vector<Kernel> split_cases(const Kernel& kernel, const CaseRules& rules) {
     const double all =
         double(points(kernel.free)) * (kernel.body ? double(points(kernel.reduced)) : 1.0);
-    if (kernel.has_meeting_writes() || all < least_points) return {};
+    if (kernel.has_meeting_writes() || all < rules.least_points) return {};
     Kernel core = kernel;
     const AxisRanges ranges(core);
     std::vector<Part> cores;
     for (const Axis& axis : kernel.free) cores.push_back({0, axis.extent});
-    for (const Decision& decision : fold_indices(core))
-        if (const auto cut = best_cut(core, ranges, decision, cores)) cores[cut->axis] = cut->core;
+    const std::vector<Decision> decisions = fold_indices(core);
+    std::vector<Decision> of_points = decisions;
+    if (rules.lanes > 1) {
+        Kernel unguarded = without_guarded_reads(core);
+        of_points = fold_indices(unguarded);
+    }
+    for (const Decision& decision : decisions) {
+        auto cut = best_cut(core, ranges, decision, cores);
+        const bool is_guarded = std::ranges::find(of_points, decision) == of_points.end();
+        if (cut && is_guarded) cut = for_masks(core, *cut, rules.lanes);
+        if (cut) cores[cut->axis] = cut->core;
+    }
     // One axis after the other: what lies outside its core is a border along all axes not cut yet.
     std::vector<Kernel> borders;
     for (std::size_t i = 0; i < cores.size(); ++i) {

@@ -54,7 +54,8 @@ llvm::Value* NestEmitter::start_value(const Value& value) {
 
 llvm::Value* NestEmitter::value(const Value& value) {
     if (const auto it = memo_.find(value.get()); it != memo_.end()) return it->second;
-    llvm::Value* result = evaluate(*value);
+    llvm::Value* result = as_operate(value, Op::select) ? load_guarded(value) : nullptr;
+    if (result == nullptr) result = evaluate(*value);
     memo_.emplace(value.get(), result);
     return result;
 }

@@ -168,6 +168,9 @@ class NestEmitter {
 
     // Loads and stores: emit_memory.cpp.
     llvm::Value* load(const ValueNode& node, BufferId buffer, const Address& at);
+    /// A read whose lanes are masked by its conditions; null where it is no such thing.
+    llvm::Value* load_guarded(const Value& value);
+    llvm::Value* zeros();
     [[nodiscard]] bool is_transposed(BufferId buffer, const Address& at,
                                      const Access& access) const;
     std::vector<llvm::Value*> load_transposed(llvm::Type* element, std::size_t bytes,
@@ -212,6 +215,7 @@ class NestEmitter {
     Transposing transposing_;
     std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it
     bool streams_ = false;          ///< whether a store went around the caches
+    llvm::Value* zeros_ = nullptr;  ///< a line of zeros, for reads that conditions exclude
     bool has_tiles_ = false;        ///< whether tile registers are in use
 };
 

@@ -1,0 +1,162 @@
+// codegen/guarded_reads.cpp – reads of padded arrays: an element where conditions hold, else a
+// number
+#include "codegen/guarded_reads.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "codegen/nest_walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+std::optional<AffineForm> affine(const Value& value) {
+    if (value->dtype != DType::i64) return std::nullopt;
+    if (const auto* var = std::get_if<VarValue>(&value->term)) return var->form;
+    if (const auto* constant = std::get_if<Constant>(&value->term)) return form(constant->integer);
+    return std::nullopt;
+}
+
+/// The parts of a conjunction.
+void add_conjuncts(const Value& condition, std::vector<Value>& conjuncts) {
+    if (is_operation(condition, Op::logical_and)) {
+        for (const Value& part : operands(condition)) add_conjuncts(part, conjuncts);
+    } else {
+        conjuncts.push_back(condition);
+    }
+}
+
+/// What affine conditions say: forms that are at least zero.
+class Facts {
+  public:
+    explicit Facts(const std::vector<Value>& conditions) {
+        for (const Value& condition : conditions) {
+            const auto* compare = std::get_if<Operate>(&condition->term);
+            if (compare == nullptr || compare->args.size() != 2) continue;
+            const auto a = affine(compare->args[0]);
+            const auto b = affine(compare->args[1]);
+            if (!a || !b) continue;
+            if (compare->op == Op::ge) known_.push_back(*a - *b);
+            if (compare->op == Op::gt) known_.push_back(*a - *b - form(1));
+            if (compare->op == Op::le) known_.push_back(*b - *a);
+            if (compare->op == Op::lt) known_.push_back(*b - *a - form(1));
+        }
+    }
+
+    /// The value as a form, where the conditions hold.
+    [[nodiscard]] std::optional<AffineForm> operator()(const Value& value) const {
+        if (const auto plain = affine(value)) return plain;
+        const auto* operate = std::get_if<Operate>(&value->term);
+        if (operate == nullptr || value->dtype != DType::i64) return std::nullopt;
+        std::vector<AffineForm> forms;
+        for (const Value& arg : operate->args) {
+            const auto each = (*this)(arg);
+            if (!each) return std::nullopt;
+            forms.push_back(*each);
+        }
+        return combined(operate->op, forms);
+    }
+
+  private:
+    [[nodiscard]] std::optional<AffineForm> combined(Op op,
+                                                     const std::vector<AffineForm>& forms) const {
+        const auto if_holds = [&](bool holds) {
+            return holds ? std::optional(forms[0]) : std::nullopt;
+        };
+        if (op == Op::add) {
+            AffineForm sum;
+            for (const AffineForm& each : forms) sum = sum + each;
+            return sum;
+        }
+        if (op == Op::mul && forms.size() == 2) {
+            if (forms[1].is_constant()) return forms[1].constant * forms[0];
+            if (forms[0].is_constant()) return forms[0].constant * forms[1];
+        }
+        if (op == Op::max) return if_holds(holds(forms[0] - forms[1]));
+        if (op == Op::min) return if_holds(holds(forms[1] - forms[0]));
+        if (op == Op::clamp)
+            return if_holds(holds(forms[0] - forms[1]) && holds(forms[2] - forms[0]));
+        return std::nullopt;
+    }
+    [[nodiscard]] bool holds(const AffineForm& at_least_zero) const {
+        return std::ranges::any_of(known_, [&](const AffineForm& known) {
+            const AffineForm more = at_least_zero - known;
+            return more.is_constant() && more.constant >= 0;
+        });
+    }
+
+    std::vector<AffineForm> known_;
+};
+
+bool is_equal_constant(const Value& a, const Value& b) {
+    const auto* left = std::get_if<Constant>(&a->term);
+    const auto* right = std::get_if<Constant>(&b->term);
+    return left != nullptr && right != nullptr && *left == *right;
+}
+
+/// The kernel with each guarded read as `make` has it.
+Kernel with_reads(const Kernel& kernel, const std::function<Value(const GuardedRead&)>& make) {
+    Substitution to;
+    bool is_any = false;
+    std::vector<Value> values = {kernel.body};
+    for (const Store& write : kernel.writes) {
+        values.push_back(write.value);
+        values.push_back(write.at.computed);
+    }
+    for_each_node(values, [&](const Value& value) {
+        const auto read = guarded_read(value);
+        if (!read) return;
+        is_any = true;
+        to.replace(value, make(*read));
+    });
+    Kernel result = kernel;
+    if (is_any) substitute(result, to);
+    return result;
+}
+
+}  // namespace
+
+std::optional<GuardedRead> guarded_read(const Value& value) {
+    GuardedRead read;
+    read.load = value;
+    while (is_operation(read.load, Op::select)) {
+        const std::vector<Value> args = operands(read.load);
+        if (read.otherwise && !is_equal_constant(read.otherwise, args[2])) return std::nullopt;
+        read.otherwise = args[2];
+        add_conjuncts(args[0], read.conditions);
+        read.load = args[1];
+    }
+    const auto* load = std::get_if<Load>(&read.load->term);
+    if (load == nullptr || !read.otherwise || !load->at.computed ||
+        !std::holds_alternative<Constant>(read.otherwise->term))
+        return std::nullopt;
+    const auto place = Facts(read.conditions)(load->at.computed);
+    if (!place) return std::nullopt;
+    read.at = load->at.affine + *place;
+    return read;
+}
+
+bool has_masks(const Value& value, VarId lane, std::optional<VarId> other) {
+    bool has = false;
+    for_each_node({value}, [&](const Value& node) {
+        if (const auto read = guarded_read(node))
+            has |= std::ranges::any_of(read->conditions, [&](const Value& condition) {
+                return depends_on(condition, lane) && (!other || depends_on(condition, *other));
+            });
+    });
+    return has;
+}
+
+Kernel with_plain_reads(const Kernel& kernel) {
+    return with_reads(kernel, [&](const GuardedRead& read) {
+        const auto& load = std::get<Load>(read.load->term);
+        return make_value(Load{load.buffer, {read.at}}, read.load->dtype);
+    });
+}
+
+Kernel without_guarded_reads(const Kernel& kernel) {
+    return with_reads(kernel, [](const GuardedRead& read) { return read.otherwise; });
+}
+
+}  // namespace ricci::codegen
