@@ -12,6 +12,7 @@
 #include "codegen/guarded_reads.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_walk.h"
+#include "codegen/take_condition.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
@@ -171,19 +172,21 @@ class FreeLanes {
         reduced_ = reduced_loops(kernel_, kernel_.reduced);
         if (!lanes_.axis || lanes_.is_reduced_axis || kernel_.is_arg_reduction()) return;
         const std::int64_t most = vectors_side_by_side / unroll_;
-        std::ptrdiff_t most_shared = 0;
+        int most_shared = 0;  // loads of vectors are dearer than of scalars
         Axis* chosen = nullptr;
+        const std::vector<Touch> all =
+            touches(has_masked_stores(target_) ? with_plain_reads(kernel_) : kernel_);
         for (Axis& axis : kernel_.free) {
             const bool collides =
                 std::ranges::find(kernel_.colliding, axis.var) != kernel_.colliding.end();
             if (axis == *lanes_.axis || collides || moves_bounds(axis) ||
                 divisor_up_to(axis.extent, most) < 2)
                 continue;
-            const std::vector<Touch> all = touches(kernel_);
-            const std::ptrdiff_t shared = std::ranges::count_if(all, [&](const Touch& touch) {
-                return touch.is_reduced && !touch.is_computed &&
-                       touch.address.coefficient(axis.var) == 0;
-            });
+            int shared = 0;
+            for (const Touch& touch : all)
+                if (touch.is_reduced && !touch.is_computed &&
+                    touch.address.coefficient(axis.var) == 0)
+                    shared += touch.address.coefficient(lanes_.axis->var) == 0 ? 1 : 2;
             if (shared <= most_shared) continue;
             most_shared = shared;
             chosen = &axis;
@@ -217,7 +220,7 @@ class FreeLanes {
         Body body = prefetch_rows(kernel_, rows, split.loops.back().axis, range, target_);
         if (!body.empty())
             schedule_.directives.push_back({"prefetch", "", {}, "rows whose places are data"});
-        const Value exists = take_condition();
+        const Value exists = take_condition(kernel_, lanes_.axis);
         Body row = name_values([&](const Value& node) { return is_of_row(node); });
         append(row, lane_loops(range));
         append(body, guarded(exists, std::move(row)));
@@ -225,7 +228,7 @@ class FreeLanes {
     }
     /// Points one after the other, as of updates that may meet; of short ones several a turn.
     Body scalar_loops(TaskSplit& split) {
-        const Value exists = take_condition();
+        const Value exists = take_condition(kernel_, lanes_.axis);
         const auto write = [&](const AffineForm& place) {
             Substitution here = at(place);
             return guarded(exists ? here(exists) : nullptr, write_all(kernel_, here));
@@ -249,28 +252,6 @@ class FreeLanes {
                                      write(form(axis.var))));
         return body;
     }
-    /// An update by `select(condition, value, identity)` is one by the value, under the condition.
-    Value take_condition() {
-        if (kernel_.body || kernel_.writes.size() != 1) return nullptr;
-        Store& write = kernel_.writes[0];
-        const auto* select = std::get_if<Operate>(&write.value->term);
-        if (!write.combine || select == nullptr || select->op != Op::select) return nullptr;
-        const Value condition = select->args[0];
-        const auto* rest = std::get_if<Constant>(&select->args[2]->term);
-        const Value nothing = identity(*write.combine, write.value->dtype);
-        if (rest == nullptr || *rest != std::get<Constant>(nothing->term)) return nullptr;
-        if (lanes_.axis && depends_on(condition, lanes_.axis->var)) return nullptr;
-        Substitution holds;
-        for_each_node({select->args[1], write.at.computed}, [&](const Value& node) {
-            const auto* inner = std::get_if<Operate>(&node->term);
-            if (inner != nullptr && inner->op == Op::select && inner->args[0] == condition)
-                holds.replace(node, inner->args[1]);
-        });
-        write.value = holds(select->args[1]);
-        write.at = holds(write.at);
-        return condition;
-    }
-
     Body name_values(const std::function<bool(const Value&)>& is_chosen) {
         Body body;
         std::unordered_set<const ValueNode*> seen;
@@ -510,13 +491,8 @@ class FreeLanes {
     [[nodiscard]] bool decides_masks(const std::vector<AxisRange>& loops) const {
         if (!lanes_.axis || loops.empty() || !has_masked_stores(target_)) return false;
         const AxisRange& last = loops.back();
-        const auto is_constant = [&](const LoopBound& bound, std::int64_t value) {
-            return bound.size() == 1 && bound[0].form == form(value);
-        };
-        if (last.axis.extent > most_constant_masks || !is_constant(last.lower, 0) ||
-            !is_constant(last.upper, last.axis.extent))
-            return false;
-        return has_masks(kernel_.body, lanes_.axis->var, last.axis.var);
+        return is_whole(last) && last.axis.extent <= most_constant_masks &&
+               has_masks(kernel_.body, lanes_.axis->var, last.axis.var);
     }
 
     /// Lanes that no reduced loop moves are loaded once, before the loops.

@@ -12,7 +12,7 @@ struct SharedOperandLimits {
     double reuse = 1;         ///< evaluations of the operand for each element, at least
     double users = 8;  ///< free points for each evaluation that the operand does not depend on ...
     double much_reuse = 4;  ///< ... unless each element is evaluated that often
-    /// Lanes that read beyond the ends of a padded array are masked: `much_reuse` is no reason then.
+    /// Lanes that read beyond the ends of padded arrays are masked: `much_reuse` is no reason then.
     bool masks_padding = false;
     /// Arrays of what are numbers of bf16 are of bf16: products take them in pairs.
     bool keeps_bf16 = false;

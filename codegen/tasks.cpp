@@ -101,6 +101,13 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     return split;
 }
 
+bool is_whole(const AxisRange& range) {
+    const auto is = [](const LoopBound& bound, std::int64_t value) {
+        return bound.size() == 1 && bound[0].form == form(value);
+    };
+    return is(range.lower, 0) && is(range.upper, range.axis.extent);
+}
+
 Body wrap(const std::vector<AxisRange>& loops, Body body) {
     for (std::size_t i = loops.size(); i-- > 0;) {
         const AxisRange& range = loops[i];

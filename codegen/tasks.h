@@ -14,6 +14,8 @@ struct AxisRange {
     LoopBound lower;
     LoopBound upper;
 };
+/// Whether it is the whole axis.
+[[nodiscard]] bool is_whole(const AxisRange& range);
 
 /// How axes become tasks: the outermost ones are named by the task's number, the next is cut into
 /// chunks, the rest runs whole inside.

@@ -10,7 +10,7 @@ namespace {
 using namespace ricci;
 
 struct Layer {
-    const char* name;
+    const char* name = nullptr;
     std::int64_t batch;
     std::int64_t in;
     std::int64_t out;
@@ -56,33 +56,37 @@ constexpr Layer layers[] = {
     {.name = "3x3 64 s2", .batch = 8, .in = 64, .out = 64, .size = 57, .kernel = 3, .stride = 2},
 };
 
-/// Layers of ResNet-50, VGG, AlexNet, MobileNet, ConvNeXt, vision transformers, and odd sizes.
+/// Layers of ResNet-50, VGG, AlexNet, MobileNet, ConvNeXt, vision transformers, and odd sizes;
+/// named by what they are.
 // clang-format off
 constexpr Layer other_layers[] = {
-    {.name = "3x3 256 of 14", .batch = 8, .in = 256, .out = 256, .size = 14, .kernel = 3, .pad = 1},
-    {.name = "3x3 512 of 7", .batch = 8, .in = 512, .out = 512, .size = 7, .kernel = 3, .pad = 1},
-    {.name = "3x3 128 s2 of 56", .batch = 8, .in = 128, .out = 128, .size = 56, .kernel = 3, .stride = 2, .pad = 1},
-    {.name = "3x3 64-128 of 112", .batch = 2, .in = 64, .out = 128, .size = 112, .kernel = 3, .pad = 1},
-    {.name = "3x3 3-64 of 224", .batch = 2, .in = 3, .out = 64, .size = 224, .kernel = 3, .pad = 1},
-    {.name = "3x3 3-32 of 32", .batch = 64, .in = 3, .out = 32, .size = 32, .kernel = 3, .pad = 1},
-    {.name = "3x3 32-64 of 28", .batch = 64, .in = 32, .out = 64, .size = 28, .kernel = 3},
-    {.name = "3x3 1-32 of 28", .batch = 64, .in = 1, .out = 32, .size = 28, .kernel = 3},
-    {.name = "5x5 16-31 of 37", .batch = 8, .in = 16, .out = 31, .size = 37, .kernel = 5},
-    {.name = "3x3 64 dilated 2 of 56", .batch = 4, .in = 64, .out = 64, .size = 56, .kernel = 3, .pad = 2, .dilation = 2},
-    {.name = "11x11 s4 3-64 of 224", .batch = 4, .in = 3, .out = 64, .size = 224, .kernel = 11, .stride = 4, .pad = 2},
-    {.name = "1x1 64-256 of 56", .batch = 8, .in = 64, .out = 256, .size = 56, .kernel = 1},
-    {.name = "1x1 512-128 of 28", .batch = 8, .in = 512, .out = 128, .size = 28, .kernel = 1},
-    {.name = "1x1 1024-256 of 14", .batch = 8, .in = 1024, .out = 256, .size = 14, .kernel = 1},
-    {.name = "1x1 512-2048 of 7", .batch = 8, .in = 512, .out = 2048, .size = 7, .kernel = 1},
-    {.name = "1x1 s2 256-512 of 56", .batch = 8, .in = 256, .out = 512, .size = 56, .kernel = 1, .stride = 2},
-    {.name = "4x4 s4 3-96 of 224", .batch = 4, .in = 3, .out = 96, .size = 224, .kernel = 4, .stride = 4},
-    {.name = "16x16 s16 3-384 of 224", .batch = 4, .in = 3, .out = 384, .size = 224, .kernel = 16, .stride = 16},
-    {.name = "2x2 s2 64-128 of 56", .batch = 8, .in = 64, .out = 128, .size = 56, .kernel = 2, .stride = 2},
-    {.name = "depthwise 3x3 32 of 112", .batch = 8, .in = 32, .out = 32, .size = 112, .kernel = 3, .pad = 1, .is_depthwise = true},
-    {.name = "depthwise 3x3 s2 96 of 112", .batch = 8, .in = 96, .out = 96, .size = 112, .kernel = 3, .stride = 2, .pad = 1, .is_depthwise = true},
-    {.name = "depthwise 5x5 240 of 28", .batch = 8, .in = 240, .out = 240, .size = 28, .kernel = 5, .pad = 2, .is_depthwise = true},
-    {.name = "depthwise 3x3 960 of 7", .batch = 8, .in = 960, .out = 960, .size = 7, .kernel = 3, .pad = 1, .is_depthwise = true},
-    {.name = "depthwise 7x7 96 of 56", .batch = 4, .in = 96, .out = 96, .size = 56, .kernel = 7, .pad = 3, .is_depthwise = true},
+    {.batch = 8, .in = 256, .out = 256, .size = 14, .kernel = 3, .pad = 1},
+    {.batch = 8, .in = 512, .out = 512, .size = 7, .kernel = 3, .pad = 1},
+    {.batch = 8, .in = 128, .out = 128, .size = 56, .kernel = 3, .stride = 2, .pad = 1},
+    {.batch = 2, .in = 64, .out = 128, .size = 112, .kernel = 3, .pad = 1},
+    {.batch = 2, .in = 3, .out = 64, .size = 224, .kernel = 3, .pad = 1},
+    {.batch = 64, .in = 3, .out = 32, .size = 32, .kernel = 3, .pad = 1},
+    {.batch = 64, .in = 32, .out = 64, .size = 28, .kernel = 3},
+    {.batch = 64, .in = 1, .out = 32, .size = 28, .kernel = 3},
+    {.batch = 8, .in = 16, .out = 31, .size = 37, .kernel = 5},
+    {.batch = 4, .in = 64, .out = 64, .size = 56, .kernel = 3, .pad = 2, .dilation = 2},
+    {.batch = 4, .in = 3, .out = 64, .size = 224, .kernel = 11, .stride = 4, .pad = 2},
+    {.batch = 8, .in = 64, .out = 256, .size = 56, .kernel = 1},
+    {.batch = 8, .in = 512, .out = 128, .size = 28, .kernel = 1},
+    {.batch = 8, .in = 1024, .out = 256, .size = 14, .kernel = 1},
+    {.batch = 8, .in = 512, .out = 2048, .size = 7, .kernel = 1},
+    {.batch = 8, .in = 256, .out = 512, .size = 56, .kernel = 1, .stride = 2},
+    {.batch = 4, .in = 3, .out = 96, .size = 224, .kernel = 4, .stride = 4},
+    {.batch = 4, .in = 3, .out = 384, .size = 224, .kernel = 16, .stride = 16},
+    {.batch = 8, .in = 64, .out = 128, .size = 56, .kernel = 2, .stride = 2},
+};
+/// The same, with a channel of results for each of the input.
+constexpr Layer other_depthwise_layers[] = {
+    {.batch = 8, .in = 32, .out = 32, .size = 112, .kernel = 3, .pad = 1},
+    {.batch = 8, .in = 96, .out = 96, .size = 112, .kernel = 3, .stride = 2, .pad = 1},
+    {.batch = 8, .in = 240, .out = 240, .size = 28, .kernel = 5, .pad = 2},
+    {.batch = 8, .in = 960, .out = 960, .size = 7, .kernel = 3, .pad = 1},
+    {.batch = 4, .in = 96, .out = 96, .size = 56, .kernel = 7, .pad = 3},
 };
 // clang-format on
 
@@ -262,7 +266,18 @@ void add_convolutions(Suite& suite) {
 }
 
 void add_other_convolutions(Suite& suite) {
-    for (const Layer& layer : other_layers) add_layer(suite, "other convolutions", layer);
+    const auto add = [&](Layer layer, bool is_depthwise) {
+        layer.is_depthwise = is_depthwise;
+        const std::string name =
+            format("{}{}x{}{}{} {}-{} of {}", is_depthwise ? "depthwise " : "", layer.kernel,
+                   layer.kernel, layer.stride > 1 ? format(" s{}", layer.stride) : "",
+                   layer.dilation > 1 ? format(" d{}", layer.dilation) : "", layer.in, layer.out,
+                   layer.size);
+        layer.name = name.c_str();
+        add_layer(suite, "other", layer);
+    };
+    for (const Layer& layer : other_layers) add(layer, false);
+    for (const Layer& layer : other_depthwise_layers) add(layer, true);
 }
 
 }  // namespace bench

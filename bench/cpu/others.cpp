@@ -548,9 +548,9 @@ void add_other(Suite& suite, const char* row, const Other& o, const std::string&
 void add_others(Suite& suite) {
     for (const Other& o : rows()) {
         const Shape& shape = o.arguments[0].second;
-        add_other(suite, "other rows", o, format("{} {}x{}", o.name, shape[0], shape[1]));
+        add_other(suite, "other", o, format("{} {}x{}", o.name, shape[0], shape[1]));
     }
-    for (const Other& o : layers()) add_other(suite, "other layers", o, o.name);
+    for (const Other& o : layers()) add_other(suite, "other", o, o.name);
 }
 
 }  // namespace bench

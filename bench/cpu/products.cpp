@@ -157,13 +157,13 @@ void add_other_products(Suite& suite) {
         {{32, 4096, 1024}, "NN"},   {{37, 2, 300}, "NN"},     {{64, 64, 50000}, "TN"},
         {{256, 10, 60000}, "TN"},   {{50000, 16, 32}, "NN"},  {{16, 50000, 32}, "NN"},
         {{100, 10000, 100}, "TT"},  {{500, 1, 700}, "NN"}};
-    for (const Case& c : cases) add_product(suite, "other products", c.sizes, c.form, 0.97);
+    for (const Case& c : cases) add_product(suite, "other", c.sizes, c.form, 0.97);
     for (const std::int64_t n : {60, 500})
-        add_product(suite, "other products", {n, n, n}, "NN", 0.97, DType::f64);
-    add_batched(suite, "other products", 1000, {16, 16, 16});
-    add_batched(suite, "other products", 100, {32, 32, 100});
-    add_batched(suite, "other products", 64, {128, 128, 64});
-    add_batched(suite, "other products", 8, {197, 197, 64});
+        add_product(suite, "other", {n, n, n}, "NN", 0.97, DType::f64);
+    add_batched(suite, "other", 1000, {16, 16, 16});
+    add_batched(suite, "other", 100, {32, 32, 100});
+    add_batched(suite, "other", 64, {128, 128, 64});
+    add_batched(suite, "other", 8, {197, 197, 64});
 }
 
 }  // namespace bench

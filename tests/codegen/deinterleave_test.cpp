@@ -71,7 +71,8 @@ TEST_CASE("deinterleaved columns agree with the reference at every border") {
                             CHECK(tests::interpreted_difference(
                                       program, signature, tests::example_target(bytes), 1) == "");
                     }
-    CHECK(deinterleaved > 30);
+    // Small padded ones are read in masked lanes.
+    CHECK(deinterleaved > 20);
 }
 
 TEST_CASE("nothing is copied of an operand whose reads are all excluded") {
