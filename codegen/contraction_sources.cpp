@@ -29,9 +29,9 @@ class Placer {
         const Contraction& c = placing_.choice.contraction;
         if (reading == Reading::deinterleaved) {
             const auto& load = std::get<Load>(operand.term->term);
-            const std::int64_t step = load.at.affine.coefficient(c.lane.var);
             return {.term = operand.term,
-                    .deinterleaved = deinterleave(kernel_, load, step, name, builder_)};
+                    .deinterleaved = deinterleave(kernel_, load, c.lane,
+                                                  placing_.choice.tile.columns(), name, builder_)};
         }
         Kernel packed = kernel_;
         if (!placing_.are_conditions_packed) packed.conditions = {};

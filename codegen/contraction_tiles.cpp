@@ -155,8 +155,9 @@ class ContractionLowering {
         for (Source& source : column_sources_)
             if (line > 0)
                 source.line = add_registers(kernel_.nest, "line", source.term->dtype, line);
-        const bool is_any_direct = std::ranges::any_of(
-            column_sources_, [](const Source& source) { return !source.panels; });
+        const bool is_any_direct = std::ranges::any_of(column_sources_, [](const Source& source) {
+            return !source.panels && !source.deinterleaved;
+        });
         if (may_overlap())
             last_column_tile_ = kernel_.nest.add(Var{"is_last"});
         else if (!masks_.conditions().empty() || (is_any_direct && has_column_edge()))

@@ -37,27 +37,29 @@ std::int64_t span_of_load(const Kernel& kernel, const Load& load) {
     return std::max<std::int64_t>(last - first + 1, 0);
 }
 
-Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t step,
-                           const std::string& name, PlanBuilder& builder) {
+Deinterleaved deinterleave(const Kernel& kernel, const Load& load, const Axis& lane,
+                           std::int64_t columns, const std::string& name, PlanBuilder& builder) {
+    const std::int64_t step = load.at.affine.coefficient(lane.var);
     const auto [first, last] = range(kernel, load);
     const Buffer& source = kernel.nest.at(load.buffer);
     const std::int64_t lanes =
         builder.target().vector_bytes / std::int64_t(size_bytes(source.dtype));
-    Deinterleaved copy{0, first, step, ceil_div(ceil_div(last - first + 1, step), lanes) * lanes};
+    const std::int64_t unused = ceil_div(lane.extent, columns) * columns - lane.extent;
+    const std::int64_t copied = ceil_div(last - first + 1, step);
+    Deinterleaved copy{0, first, step, ceil_div(copied + unused, lanes) * lanes};
     copy.place = builder.temporary(name, source.dtype, step * copy.elements);
 
     Kernel copying = kernel.step_beside(name);
     const BufferId to = copying.argument(builder.plan(), copy.place, true);
     Nest& nest = copying.nest;
-    const Axis vectors{nest.add(Var{"vector"}), copy.elements / lanes};
+    const Axis vectors{nest.add(Var{"vector"}), ceil_div(copied, lanes)};
     Body body;
     for (std::int64_t residue = 0; residue < step; ++residue) {
         const AffineForm start = form(vectors.var, lanes);
         Lanes inside{lanes, 1, {}};
-        // The end of what is read: tiles mask the lanes that have no column, so that they do not
-        // read beyond it in the copy either.
+        // What stands behind is read by lanes that have no column, and dropped.
         const std::int64_t count = ceil_div(last - first + 1 - residue, step);
-        if (count < copy.elements) inside.limit = bound(form(count) - start);
+        if (count < vectors.extent * lanes) inside.limit = bound(form(count) - start);
         append(body, over_lanes(nest, inside, [&](const AffineForm& offset) {
                    const AffineForm element = start + offset;
                    Body store;

@@ -14,7 +14,7 @@ struct Deinterleaved {
     std::size_t place = 0;      ///< the plan buffer
     std::int64_t first = 0;     ///< the element of the operand's buffer that is copied to 0
     std::int64_t step = 1;      ///< residues
-    std::int64_t elements = 0;  ///< of one residue, with those that fill the last vector
+    std::int64_t elements = 0;  ///< of one residue, with what the last tile reads beyond
 
     /// Where an element of the operand's buffer is in the copy: its quotient by the step, among the
     /// elements of its residue. Names both in `body`.
@@ -25,8 +25,10 @@ struct Deinterleaved {
 /// for the end of the last vectors. 0 where conditions exclude all that is in bounds.
 [[nodiscard]] std::int64_t span_of_load(const Kernel& kernel, const Load& load);
 
-/// Adds the step that copies the elements that the load, of lanes `step` apart, reads: some.
-[[nodiscard]] Deinterleaved deinterleave(const Kernel& kernel, const Load& load, std::int64_t step,
-                                         const std::string& name, PlanBuilder& builder);
+/// Adds the step that copies the elements that the load reads, some, for lanes along an axis in
+/// tiles of so many columns.
+[[nodiscard]] Deinterleaved deinterleave(const Kernel& kernel, const Load& load, const Axis& lane,
+                                         std::int64_t columns, const std::string& name,
+                                         PlanBuilder& builder);
 
 }  // namespace ricci::codegen

@@ -26,12 +26,13 @@ double seconds_of(const std::function<void()>& run, int count) {
     return std::chrono::duration<double>(Clock::now() - start).count() / count;
 }
 
-/// Threads of OpenMP and of OpenBLAS spin for some 20 ms after they are done, on a core that the
-/// next library's threads need: whoever comes next waits. Its own threads then wake on the core
-/// that wakes them, and Linux takes up to 15 ms to spread them: it runs for a while before it is
-/// timed.
-void let_others_sleep(int threads, const std::function<void()>& run) {
-    if (threads == 1) return;
+/// Runs a contender before it is timed: its operands are then where its own runs leave them, not
+/// where the others' did. Threads of OpenMP and of OpenBLAS spin for some 20 ms after they are
+/// done, on a core that the next library's threads need: whoever comes next waits. Its own threads
+/// then wake on the core that wakes them, and Linux takes up to 15 ms to spread them: it runs for a
+/// while.
+void warm_up(int threads, const std::function<void()>& run) {
+    if (threads == 1) return run();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const auto start = Clock::now();
     do run();
@@ -190,13 +191,18 @@ Times times_of(const Contest& contest, const Options& options) {
     Times times;
     times.candidates.resize(candidates.size());
     for (int round = 0; round < options.rounds; ++round) {
-        for (std::size_t c = 0; c < candidates.size(); ++c) {
-            let_others_sleep(options.threads, [&] { (void)candidates[c](1); });
-            times.candidates[c].push_back(candidates[c](counts[c]));
+        // Each in turn comes first: what is measured next to the limit meets a hotter machine.
+        for (std::size_t n = 0; n <= candidates.size(); ++n) {
+            const std::size_t c = (n + std::size_t(round)) % (candidates.size() + 1);
+            if (c == candidates.size()) {
+                const auto limit = [&] { return seconds_at(contest.limit, options.threads); };
+                warm_up(options.threads, [&] { (void)limit(); });
+                times.limits.push_back(limit());
+            } else {
+                warm_up(options.threads, [&] { (void)candidates[c](1); });
+                times.candidates[c].push_back(candidates[c](counts[c]));
+            }
         }
-        let_others_sleep(options.threads,
-                         [&] { (void)seconds_at(contest.limit, options.threads); });
-        times.limits.push_back(seconds_at(contest.limit, options.threads));
     }
     return times;
 }
