@@ -45,10 +45,15 @@ std::optional<Kernel> with_masked_results(const Kernel& kernel) {
     return masked;
 }
 
+/// Kernels that together do what one does.
+struct Parts {
+    std::vector<Kernel> kernels;
+    double cycles = std::numeric_limits<double>::infinity();
+};
+
 /// The columns of whole tiles, and the rest in tiles of its own: where a last tile that is mostly
 /// idle, or narrow ones all along, would take longer. Nothing where one kernel is as good.
-std::vector<Kernel> split_columns(const Kernel& kernel, const ContractionChoice& choice,
-                                  const Target& target) {
+Parts split_columns(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     constexpr double step_cycles = 500;
     constexpr double least_saved = 0.03;
     const Axis& lane = choice.contraction.lane;
@@ -57,7 +62,7 @@ std::vector<Kernel> split_columns(const Kernel& kernel, const ContractionChoice&
     if (choice.flattened || !kernel.conditions.is_empty() || !kernel.slices.empty()) return {};
     if (choice.pairing == Pairing::pairs || lane.extent <= lanes) return {};
     const auto axis = std::size_t(std::ranges::find(kernel.free, lane) - kernel.free.begin());
-    std::vector<Kernel> best;
+    Parts best;
     double least = (1 - least_saved) * choice.cycles - step_cycles;
     for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
         const std::int64_t whole = lane.extent / (vectors * lanes) * (vectors * lanes);
@@ -72,7 +77,25 @@ std::vector<Kernel> split_columns(const Kernel& kernel, const ContractionChoice&
         }
         if (cycles >= least) continue;
         least = cycles;
-        best = std::move(parts);
+        best = {std::move(parts), cycles + step_cycles};
+    }
+    return best;
+}
+
+/// The cheapest way to split columns, also where lanes would have run along another axis because
+/// of what is left over.
+Parts split_columns_of_any(const Kernel& kernel, const ContractionChoice& choice,
+                           const Target& target) {
+    Parts best = split_columns(kernel, choice, target);
+    for (const Axis& axis : kernel.free) {
+        const bool is_contiguous = std::ranges::all_of(kernel.writes, [&](const Store& write) {
+            return write.at.affine.coefficient(axis.var) == 1;
+        });
+        if (axis == choice.contraction.lane || !is_contiguous) continue;
+        const auto other = choose_contraction(kernel, target, axis);
+        if (!other) continue;
+        Parts parts = split_columns(kernel, *other, target);
+        if (parts.cycles < std::min(best.cycles, choice.cycles)) best = std::move(parts);
     }
     return best;
 }
@@ -117,9 +140,9 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         lower_row_reduction(std::move(rows->kernel), rows->lanes, builder);
         return true;
     }
-    if (std::vector<Kernel> parts = split_columns(kernel, *choice, builder.target());
-        !parts.empty()) {
-        for (Kernel& part : parts) lower(std::move(part), builder, splitting);
+    if (Parts parts = split_columns_of_any(kernel, *choice, builder.target());
+        !parts.kernels.empty()) {
+        for (Kernel& part : parts.kernels) lower(std::move(part), builder, splitting);
         return true;
     }
     if (!builder.tunings() || !kernel.slices.empty()) {
