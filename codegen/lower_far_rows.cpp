@@ -18,8 +18,10 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Of sums in the first-level cache; rows of fewer bytes are near enough to one another.
+/// Of sums in the first-level cache.
 constexpr std::int64_t piece_bytes = 4 << 10;
+/// Registers hold the sums of shorter rows: 4000 rows of 4000 bytes took 0.27 ms in pieces of 256.
+constexpr std::int64_t least_row_bytes = 2 << 10;
 constexpr std::int64_t rows_at_once = 8;
 /// Vectors whose additions overlap.
 constexpr std::int64_t vectors_side_by_side = 2;
@@ -226,7 +228,7 @@ bool reads_far_rows(const Kernel& kernel, const LanePlan& lanes, const Target& t
         const auto bytes = std::int64_t(size_bytes(buffer.dtype));
         return touch.is_reduced && touch.address.coefficient(lanes.axis->var) == 1 &&
                std::abs(touch.address.coefficient(kernel.reduced.back().var)) * bytes >=
-                   piece_bytes &&
+                   least_row_bytes &&
                buffer.elements * bytes > 4 * target.l2_bytes;
     });
 }
@@ -237,7 +239,7 @@ bool lower_far_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& bu
                     Splitting splitting) {
     if (!lanes.axis || lanes.is_reduced_axis || lanes.is_masked || lanes.lanes < 2 ||
         kernel.is_arg_reduction() || !kernel.colliding.empty() || kernel.reduced.empty() ||
-        lanes.axis->extent < columns_of_piece(kernel) ||
+        lanes.axis->extent * std::int64_t(size_bytes(kernel.body->dtype)) < least_row_bytes ||
         !has_enough_rows(kernel.reduced.back().extent) || body_cost(kernel) > most_cycles ||
         !reads_far_rows(kernel, lanes, builder.target()))
         return false;
