@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/integer.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/lane_steps.h"
@@ -16,11 +17,14 @@ namespace {
 /// A core of fewer vectors is not cut from its borders where lanes can be masked.
 constexpr std::int64_t vectors_of_core = 4;
 
-/// Vectors of results, or rows: what a reduction can do side by side.
+/// Vectors of results, or rows: what a reduction can do side by side. Long sums keep all vectors of
+/// a row in registers: rows are what there is of them.
 std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
     const std::int64_t results = points(kernel.free);
-    return lanes.axis && !lanes.is_reduced_axis ? (results + lanes.lanes - 1) / lanes.lanes
-                                                : results;
+    if (!lanes.axis || lanes.is_reduced_axis) return results;
+    const std::int64_t vectors = ceil_div(lanes.axis->extent, lanes.lanes);
+    const std::int64_t rows = results / lanes.axis->extent;
+    return rows * (points(kernel.reduced) < long_reduction ? vectors : ceil_div(vectors, 16));
 }
 
 bool lower_chain(RowChain chain, PlanBuilder& builder) {

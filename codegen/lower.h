@@ -13,6 +13,9 @@ namespace ricci::codegen {
 /// Whether a long reduction may become two levels: what came from a split is not split again.
 enum class Splitting : std::uint8_t { allowed, done };
 
+/// From so many reduced points on, rows are read from memory rather than from a cache.
+inline constexpr std::int64_t long_reduction = 256;
+
 /// How a kernel without tiles of two operands runs in lanes.
 struct LanePlan {
     std::optional<Axis> axis;      ///< the axis whose points are lanes; none: scalar code

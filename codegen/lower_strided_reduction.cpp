@@ -11,9 +11,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// From so many reduced points on, rows are read from memory rather than from a cache.
-constexpr std::int64_t long_reduction = 256;
-
 /// Four sums side by side hide the latency of an addition. Of a long reduction, more of them read
 /// more of each row at once: pages and prefetches count there.
 std::int64_t sums_side_by_side(const Kernel& kernel, const LanePlan& lanes, std::int64_t most) {
