@@ -52,21 +52,29 @@ Deinterleaved deinterleave(const Kernel& kernel, const Load& load, const Axis& l
     Kernel copying = kernel.step_beside(name);
     const BufferId to = copying.argument(builder.plan(), copy.place, true);
     Nest& nest = copying.nest;
-    const Axis vectors{nest.add(Var{"vector"}), ceil_div(copied, lanes)};
+    const Axis vectors{nest.add(Var{"vector"}), copy.elements / lanes};
     Body body;
     for (std::int64_t residue = 0; residue < step; ++residue) {
         const AffineForm start = form(vectors.var, lanes);
-        Lanes inside{lanes, 1, {}};
+        const auto store = [&](const AffineForm& offset, const Value& value) {
+            Body stored;
+            stored.push_back(
+                make_store(to, {form(residue * copy.elements) + start + offset}, value));
+            return stored;
+        };
         // What stands behind is read by lanes that have no column, and dropped.
         const std::int64_t count = ceil_div(last - first + 1 - residue, step);
-        if (count < vectors.extent * lanes) inside.limit = bound(form(count) - start);
-        append(body, over_lanes(nest, inside, [&](const AffineForm& offset) {
-                   const AffineForm element = start + offset;
-                   Body store;
-                   store.push_back(make_store(
-                       to, {form(residue * copy.elements) + element},
-                       make_load(nest, load.buffer, {form(first + residue) + step * element})));
-                   return store;
+        const Value is_end = all_hold({form(vectors.var) - form(count / lanes)}, Substitution{});
+        if (count < copy.elements)
+            append(body,
+                   guarded(is_end, over_lanes(nest, {lanes, 1, {}}, [&](const AffineForm& at) {
+                               return store(at, make_number(source.dtype, 0));
+                           })));
+        Lanes inside{lanes, 1, {}};
+        if (count < copy.elements) inside.limit = bound(form(count) - start);
+        append(body, over_lanes(nest, inside, [&](const AffineForm& at) {
+                   return store(at, make_load(nest, load.buffer,
+                                              {form(first + residue) + step * (start + at)}));
                }));
     }
     Schedule schedule{Strategy::contraction, name};

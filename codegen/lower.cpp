@@ -1,6 +1,7 @@
 // codegen/lower.cpp – the choice of a strategy
 #include "codegen/lower.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/integer.h"
@@ -25,6 +26,17 @@ std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
     const std::int64_t vectors = ceil_div(lanes.axis->extent, lanes.lanes);
     const std::int64_t rows = results / lanes.axis->extent;
     return rows * (points(kernel.reduced) < long_reduction ? vectors : ceil_div(vectors, 16));
+}
+
+/// Cycles of a sum, of which what no cache holds takes twice as long as its instructions.
+double cycles_of_sum(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
+    const std::vector<Touch> all = touches(kernel);
+    const bool is_far = std::ranges::any_of(all, [&](const Touch& touch) {
+        const Buffer& buffer = kernel.nest.at(touch.buffer);
+        const auto bytes = std::int64_t(size_bytes(buffer.dtype));
+        return touch.is_reduced && buffer.elements * bytes > 4 * target.l2_bytes;
+    });
+    return is_far ? 2 * lanes.cycles : lanes.cycles;
 }
 
 bool lower_chain(RowChain chain, PlanBuilder& builder) {
@@ -104,7 +116,8 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     }
     if (lower_far_rows(kernel, lanes, builder, splitting)) return;
     if (splitting == Splitting::allowed &&
-        lower_in_two_levels(kernel, units(kernel, lanes), lanes.cycles, builder))
+        lower_in_two_levels(kernel, units(kernel, lanes),
+                            cycles_of_sum(kernel, lanes, builder.target()), builder))
         return;
     if (splitting == Splitting::allowed && lanes.is_reduced_axis &&
         lower_in_order_of_memory(kernel, builder))

@@ -86,7 +86,9 @@ Parts split_columns(const Kernel& kernel, const ContractionChoice& choice, const
 /// of what is left over.
 Parts split_columns_of_any(const Kernel& kernel, const ContractionChoice& choice,
                            const Target& target) {
+    constexpr double least_of_flattened = 0.9;  // which leaves little idle by itself
     Parts best = split_columns(kernel, choice, target);
+    const double whole = choice.flattened ? least_of_flattened * choice.cycles : choice.cycles;
     for (const Axis& axis : kernel.free) {
         const bool is_contiguous = std::ranges::all_of(kernel.writes, [&](const Store& write) {
             return write.at.affine.coefficient(axis.var) == 1;
@@ -95,7 +97,7 @@ Parts split_columns_of_any(const Kernel& kernel, const ContractionChoice& choice
         const auto other = choose_contraction(kernel, target, axis);
         if (!other) continue;
         Parts parts = split_columns(kernel, *other, target);
-        if (parts.cycles < std::min(best.cycles, choice.cycles)) best = std::move(parts);
+        if (parts.cycles < std::min(best.cycles, whole)) best = std::move(parts);
     }
     return best;
 }

@@ -31,7 +31,7 @@ AffineForm flat(const std::vector<Axis>& free) {
 /// How many chunks keep all threads busy; nothing where one level does.
 std::optional<std::int64_t> useful_chunks(std::int64_t units, double cycles, Forced forced) {
     if (units > 0 && forced == Forced::two_levels) return 3;
-    if (units == 0 || units >= enough_units || cycles < 2 * task_cycles) return std::nullopt;
+    if (units == 0 || units >= enough_units || cycles < 4 * task_cycles) return std::nullopt;
     const double tasks = std::max(double(enough_units), cycles / task_cycles);
     return std::min(std::int64_t(std::ceil(tasks / double(units))), most_chunks);
 }

@@ -6,8 +6,8 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// Where a result rounds to 0, or to what it is far out on the other side, the argument is replaced:
-/// products that are too small for a number take processors ten times as long as others.
+/// Where a result rounds to 0, the argument is replaced: products that are too small for a number
+/// take processors ten times as long as others.
 Wide unless(Wide is_far, Wide a) { return select(is_far, a.number(1), a); }
 
 /// e^(a^2) erfc(a) for 0 <= a up to the limit: one plus a polynomial of t = (a-k)/(a+k), over 1 +
