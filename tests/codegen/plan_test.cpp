@@ -195,6 +195,33 @@ TEST_CASE("operands that any reduced axis has contiguous are packed by squares")
     }
 }
 
+TEST_CASE("squares are transposed in registers beside values that have names") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const std::int64_t side : {16, 35, 64}) {
+            const Signature signature{{"A", array({side, side}, dtype)},
+                                      {"B", array({side, side}, dtype)}};
+            CHECK(compiled_difference(bound("C[i,j] := A[j,i]*B[i,j] + B[j,i]*A[j,i]", signature),
+                                      signature) == "");
+        }
+}
+
+TEST_CASE("columns are split along the axis that leaves the least of them idle") {
+    // Neither 196 rows nor columns fill tiles: whole ones and the rest are kernels of their own.
+    const Signature signature{{"dY", array({2, 64, 14, 14})}, {"W", array({64, 256})}};
+    const std::string text = "dX[n,c,y,x] := sum[o](dY[n,o,y,x]*W[o,c])";
+    const BoundProgram program = bound(text, signature);
+    CHECK(str(codegen::plan(program, example_target(64))).find("_dX_rest(") != std::string::npos);
+    CHECK(interpreted_difference(program, signature, example_target(64), 0) == "");
+    CHECK(compiled_difference(program, signature) == "");
+}
+
+TEST_CASE("sums of rows that registers hold are cut, so that threads share them") {
+    const Signature signature{{"A", array({16384, 256})}};
+    const std::string plan =
+        str(codegen::plan(bound("s[j] := A[i,j]", signature), example_target(64)));
+    CHECK(plan.find("_s_partial(") != std::string::npos);
+}
+
 TEST_CASE("long sums go in chunks whose panels stay in the cache") {
     const std::string text = "C[i,j] := A[k,i]*B[k,j]";
     const auto is_cut = [&](std::int64_t points) {
