@@ -197,7 +197,7 @@ class Folder {
         if (range->high <= low) return make_integer(low);
         if (range->low >= high) return make_integer(high);
         note(forms[0], {std::max(low, range->low), std::min(high, range->high)});
-        // Of two ends the one that matters.
+        // The other end is never passed.
         const auto end = [&](Op op, std::int64_t value) {
             return make_operation(op, {make_index(forms[0]), make_integer(value)}, DType::i64);
         };

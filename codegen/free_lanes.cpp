@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <tuple>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/integer.h"
@@ -154,6 +156,7 @@ class FreeLanes {
                 return moves(condition) && !is_known(condition);
             }))
             return false;
+        const std::pair written{conditions, order};
         std::erase_if(conditions.at_least_zero, moves);
         std::ranges::stable_partition(order, std::not_fn(changes_mask));
         outer_loops_ = order.size() - masking.size();
@@ -162,8 +165,16 @@ class FreeLanes {
             return a.extent <= b.extent;
         });
         if (inner != outer) std::rotate(inner, inner + 1, outer);
-        has_constant_masks_ = true;
-        return true;
+        // What else is asked, of other axes alone, may have become a bound of these loops.
+        const std::vector<ReducedLoop> loops = reduced_loops(kernel_, order).loops;
+        has_constant_masks_ = std::all_of(
+            loops.begin() + std::ptrdiff_t(outer_loops_), loops.end(),
+            [](const ReducedLoop& each) { return is_whole({each.axis, each.lower, each.upper}); });
+        if (!has_constant_masks_) {
+            std::tie(conditions, order) = written;
+            outer_loops_ = 0;
+        }
+        return has_constant_masks_;
     }
 
     /// Few vectors along the lanes' axis are summed for several points of another one, which share

@@ -81,6 +81,7 @@ std::set<VarId> pinned(const Kernel& kernel) {
     std::vector<Value> values = written_values(kernel);
     values.push_back(kernel.body);
     values.push_back(kernel.conditions.rest);
+    values.push_back(kernel.arg_place);
     for_each_node(values, [&](const Value& value) {
         if (const auto* var = std::get_if<VarValue>(&value->term)) add(var->form);
     });
@@ -88,8 +89,9 @@ std::set<VarId> pinned(const Kernel& kernel) {
     for (const AffineForm& form : kernel.conditions.at_least_zero) add(form);
     for (const AffineForm& form : kernel.conditions.equal_zero) add(form);
     for (const AffineForm& form : kernel.needed_where) add(form);
-    if (kernel.is_arg_reduction())
-        for (const Axis& axis : kernel.reduced) found.insert(axis.var);
+    if (!kernel.is_arg_reduction()) return found;
+    for (const Axis& axis : kernel.reduced) found.insert(axis.var);
+    add(kernel.arg_index);
     return found;
 }
 

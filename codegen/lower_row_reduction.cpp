@@ -18,7 +18,7 @@ namespace {
 /// Vectors of accumulators that hide the latency of an addition.
 constexpr std::int64_t vectors_of_tile = 12;
 /// Guarded reads in a row that is unrolled.
-constexpr std::int64_t most_constant_masks = 64;
+constexpr std::int64_t most_unrolled_reads = 64;
 
 class RowReduction {
   public:
@@ -47,7 +47,7 @@ class RowReduction {
             find_lines(lanes.axis->var);
         const std::int64_t reads =
             ceil_div(lanes.axis->extent, lanes_) * std::max<std::int64_t>(1, lanes.tile.results());
-        are_masks_constant_ = reads <= most_constant_masks && has_masked_stores(target) &&
+        are_masks_constant_ = reads <= most_unrolled_reads && has_masked_stores(target) &&
                               has_masks(kernel.body, lanes.axis->var);
     }
 

@@ -12,16 +12,29 @@ Value partial(const Kernel& kernel, const Accumulator& accumulator, const Affine
     return make_load(kernel.nest, accumulator.value, {element});
 }
 
-/// Halves the vectors until one is left, then folds its lanes.
+/// Adds the later half of the vectors to the first ones until one is left.
+Body halve(Kernel& kernel, std::int64_t lanes, std::int64_t unroll, const AffineForm& first,
+           const std::function<Body(const AffineForm& at, const AffineForm& other)>& combine) {
+    Body body;
+    for (std::int64_t left = unroll; left > 1;) {
+        const std::int64_t kept = (left + 1) / 2;
+        append(body,
+               over_lanes(kernel.nest, {lanes, left - kept, {}}, [&](const AffineForm& offset) {
+                   const AffineForm at = first + offset;
+                   return combine(at, at + form(kept * lanes));
+               }));
+        left = kept;
+    }
+    return body;
+}
+
+/// Halves the vectors, then folds the lanes of the last.
 Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
                  std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
-    Body body;
-    for (std::int64_t half = unroll / 2; half > 0; half /= 2)
-        append(body, over_lanes(kernel.nest, {lanes, half, {}}, [&](const AffineForm& offset) {
-                   const AffineForm at = first + offset;
-                   return combine(kernel, accumulator, at,
-                                  partial(kernel, accumulator, at + form(half * lanes)), {});
-               }));
+    Body body =
+        halve(kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
+            return combine(kernel, accumulator, at, partial(kernel, accumulator, other), {});
+        });
     append(body, reset(kernel, total, form(0)));
     append(body, over_lanes(kernel.nest, {lanes, 1, {}}, [&](const AffineForm& offset) {
                return combine(kernel, total, form(0), partial(kernel, accumulator, first + offset),
@@ -37,14 +50,11 @@ Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulato
     const auto place = [&](const AffineForm& element) {
         return make_load(nest, *accumulator.place, {element});
     };
-    Body body;
-    for (std::int64_t half = unroll / 2; half > 0; half /= 2)
-        append(body, over_lanes(kernel.nest, {lanes, half, {}}, [&](const AffineForm& offset) {
-                   const AffineForm at = first + offset;
-                   const AffineForm other = at + form(half * lanes);
-                   return combine(kernel, accumulator, at, partial(kernel, accumulator, other),
-                                  place(other));
-               }));
+    Body body =
+        halve(kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
+            return combine(kernel, accumulator, at, partial(kernel, accumulator, other),
+                           place(other));
+        });
     append(body, reset(kernel, total, form(0)));
     const Lanes vector{lanes, 1, {}};
     const Reducer extreme = accumulator.reducer == Reducer::argmax ? Reducer::max : Reducer::min;
@@ -113,6 +123,10 @@ Body over_vectors(Nest& nest, const ReducedLoop& loop, std::int64_t lanes, std::
 std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes, std::int64_t most) {
     std::int64_t count = 1;
     while (count * 2 <= std::min(most, extent / lanes)) count *= 2;
+    // Rows that so many or a few more vectors fill have no rest.
+    if (count == most && extent % lanes == 0)
+        for (std::int64_t more = count; more < 2 * most; ++more)
+            if (extent / lanes % more == 0) return more;
     return count;
 }
 

@@ -32,11 +32,11 @@ double seconds_of(const std::function<void()>& run, int count) {
 /// then wake on the core that wakes them, and Linux takes up to 15 ms to spread them: it runs for a
 /// while.
 void warm_up(int threads, const std::function<void()>& run) {
-    if (threads == 1) return run();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto least = std::chrono::milliseconds(threads > 1 ? 30 : 5);
     const auto start = Clock::now();
     do run();
-    while (Clock::now() - start < std::chrono::milliseconds(30));
+    while (Clock::now() - start < least);
 }
 
 double median(std::vector<double> list) {
@@ -185,6 +185,7 @@ Times times_of(const Contest& contest, const Options& options) {
         candidates.push_back(peer.seconds ? peer.seconds : timing(peer.run));
     std::vector<int> counts;
     for (const auto& candidate : candidates) {
+        (void)candidate(1);
         const double once = candidate(1);
         counts.push_back(std::max(1, int(options.sample_seconds / std::max(once, 1e-9))));
     }

@@ -215,7 +215,7 @@ class NestEmitter {
     Transposing transposing_;
     std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it
     bool streams_ = false;          ///< whether a store went around the caches
-    llvm::Value* zeros_ = nullptr;  ///< a line of zeros, for reads that conditions exclude
+    llvm::Value* zeros_ = nullptr;  ///< zeros in memory, for reads that conditions exclude
     bool has_tiles_ = false;        ///< whether tile registers are in use
 };
 

@@ -70,5 +70,19 @@ TEST_CASE("lanes along a free index are masked where the target loads and stores
     CHECK(!is_masked(DType::f16, 32));
 }
 
+TEST_CASE("lanes are masked inside of what is asked of other axes") {
+    // Reads behind the last row are excluded by a condition of rows alone.
+    for (const std::int64_t points : {3, 5, 9, 12}) {
+        const std::string text = "Y[i,j] := sum[k in 0:" + std::to_string(points) +
+                                 " | i+1 < size(X,0) && j+k < size(X,1)](X[i+1,j+k]) "
+                                 "where i in 0:70, j in 0:16";
+        const Signature signature = {{"X", array({70, 16})}};
+        const BoundProgram program = bound(text, signature);
+        for (const int vector_bytes : {16, 32, 64})
+            CHECK(interpreted_difference(program, signature, example_target(vector_bytes)) == "");
+        CHECK(compiled_difference(program, signature) == "");
+    }
+}
+
 }  // namespace
 }  // namespace ricci::tests

@@ -39,8 +39,16 @@ TEST_CASE("windows that leave the axis, or move with another sum, keep their con
 }
 
 TEST_CASE("the place of a largest element of a window is that of the whole axis") {
-    (void)plan_text("p[t] := argmax[y | y >= 3*t && y < 3*t+3](x[y]) where t in 0:20",
+    const std::string window = " where t in 0:20";
+    (void)plan_text("p[t] := argmax[y | y >= 3*t && y < 3*t+3](x[y])" + window,
                     {{"x", array({60})}});
+    // Windows side by side fill the axis: batch and windows are no one axis for all that.
+    for (const char* reducer : {"argmax", "argmin"})
+        (void)plan_text(
+            "p[b,t] := " + std::string(reducer) + "[y | y >= 3*t && y < 3*t+3](x[b,y])" + window,
+            {{"x", array({5, 60})}});
+    (void)plan_text("s[b,t] := max[y | y >= 3*t && y < 3*t+3](x[b,y])" + window,
+                    {{"x", array({5, 60})}});
 }
 
 }  // namespace ricci::tests
