@@ -58,7 +58,8 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 }  // namespace
 
 TEST_CASE("of equal largest elements the first is found, and NaN before numbers") {
-    for (const std::int64_t columns : {1, 2, 7, 15, 16, 17, 31, 32, 33, 40, 47, 48, 64, 65, 80, 100, 112, 257}) {
+    for (const std::int64_t columns :
+         {1, 2, 7, 15, 16, 17, 31, 32, 33, 40, 47, 48, 64, 65, 80, 100, 112, 257}) {
         check<float>(columns, {0, 1});
         check<float>(columns, {-infinity, 3, -1, infinity});
         check<float>(columns, {-0.0F, 0.0F, -2, NAN});
