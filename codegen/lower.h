@@ -37,8 +37,8 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
 /// The same of long rows that stand far apart in memory: wide pieces of several rows at a time, the
 /// results in scratch, in two levels where there are few pieces. False, and nothing done, for
 /// others.
-[[nodiscard]] bool lower_far_rows(const Kernel& kernel, const LanePlan& lanes,
-                                  PlanBuilder& builder, Splitting splitting);
+[[nodiscard]] bool lower_far_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder,
+                                  Splitting splitting);
 
 /// Lanes over a reduced axis, several vectors of partial results folded at the end of each row.
 void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);

@@ -190,8 +190,7 @@ void NestEmitter::statement(const Stmt& statement) {
         [&](const Guard& g) { guard(g); },
         [&](const Let& let) { lets_[let.number] = start_value(let.value); },
         [&](const LetVar& let) { let_var(let); }, [&](const Store& s) { store(s); },
-        [&](const Prefetch& p) { prefetch(p); },
-        [&](const TileProduct& p) { tile_product(p); },
+        [&](const Prefetch& p) { prefetch(p); }, [&](const TileProduct& p) { tile_product(p); },
         [&](const auto&) { RICCI_ASSERT(false, "a statement of blocks of threads on a CPU"); });
 }
 
