@@ -232,8 +232,7 @@ class Planner {
 
     /// Those made so far; others will read the buffers.
     void lower_kernels(const std::set<std::size_t>& read_later) {
-        if (!builder_.target().is_gpu())
-            find_needed_points(kernels_, builder_.plan(), read_later);
+        if (!builder_.target().is_gpu()) find_needed_points(kernels_, builder_.plan(), read_later);
         lower(std::exchange(kernels_, {}), builder_, read_later);
     }
 
