@@ -14,13 +14,6 @@ namespace {
 /// Forms of larger values are left alone: no sum of two of them overflows.
 constexpr std::int64_t limit = std::int64_t{1} << 61;
 
-std::optional<AffineForm> affine(const Value& value) {
-    if (value->dtype != DType::i64) return std::nullopt;
-    if (const auto* var = std::get_if<VarValue>(&value->term)) return var->form;
-    if (const auto* constant = std::get_if<Constant>(&value->term)) return form(constant->integer);
-    return std::nullopt;
-}
-
 std::optional<bool> truth(const Value& value) {
     const auto* constant = std::get_if<Constant>(&value->term);
     if (!constant || value->dtype != DType::boolean) return std::nullopt;
@@ -249,6 +242,13 @@ class Folder {
 };
 
 }  // namespace
+
+std::optional<AffineForm> affine(const Value& value) {
+    if (value->dtype != DType::i64) return std::nullopt;
+    if (const auto* var = std::get_if<VarValue>(&value->term)) return var->form;
+    if (const auto* constant = std::get_if<Constant>(&value->term)) return form(constant->integer);
+    return std::nullopt;
+}
 
 AxisRanges::AxisRanges(const Kernel& kernel) {
     for (const std::vector<Axis>* axes : {&kernel.slices, &kernel.free, &kernel.reduced})

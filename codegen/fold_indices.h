@@ -17,6 +17,9 @@ struct IndexRange {
     bool operator==(const IndexRange&) const = default;
 };
 
+/// An integer that is written as a form or a constant.
+[[nodiscard]] std::optional<AffineForm> affine(const Value& value);
+
 /// The values of affine forms over the points of some axes.
 class AxisRanges {
   public:

@@ -5,18 +5,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "codegen/fold_indices.h"
 #include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
 
 namespace {
-
-std::optional<AffineForm> affine(const Value& value) {
-    if (value->dtype != DType::i64) return std::nullopt;
-    if (const auto* var = std::get_if<VarValue>(&value->term)) return var->form;
-    if (const auto* constant = std::get_if<Constant>(&value->term)) return form(constant->integer);
-    return std::nullopt;
-}
 
 /// The parts of a conjunction.
 void add_conjuncts(const Value& condition, std::vector<Value>& conjuncts) {

@@ -20,12 +20,13 @@ constexpr std::int64_t vectors_of_core = 4;
 
 /// Vectors of results, or rows: what a reduction can do side by side. Long sums keep all vectors of
 /// a row in registers: rows are what there is of them.
-std::int64_t units(const Kernel& kernel, const LanePlan& lanes) {
+std::int64_t units(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
     const std::int64_t results = points(kernel.free);
     if (!lanes.axis || lanes.is_reduced_axis) return results;
     const std::int64_t vectors = ceil_div(lanes.axis->extent, lanes.lanes);
     const std::int64_t rows = results / lanes.axis->extent;
-    return rows * (points(kernel.reduced) < long_reduction ? vectors : ceil_div(vectors, 16));
+    const bool is_long = points(kernel.reduced) >= long_reduction;
+    return rows * (is_long ? ceil_div(vectors, target.vector_registers / 2) : vectors);
 }
 
 /// Cycles of a sum, of which what no cache holds takes twice as long as its instructions.
@@ -116,7 +117,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     }
     if (lower_far_rows(kernel, lanes, builder, splitting)) return;
     if (splitting == Splitting::allowed &&
-        lower_in_two_levels(kernel, units(kernel, lanes),
+        lower_in_two_levels(kernel, units(kernel, lanes, builder.target()),
                             cycles_of_sum(kernel, lanes, builder.target()), builder))
         return;
     if (splitting == Splitting::allowed && lanes.is_reduced_axis &&

@@ -46,10 +46,13 @@ bool is_in_order(const Kernel& kernel) {
            kernel.arg_index.coefficient(kernel.reduced[0].var) > 0;
 }
 
-/// One element compared with a value at a later place, which is chosen where it is beyond or is the
-/// first NaN.
+/// In what order an element meets the points of argmax and argmin.
+enum class Order : std::uint8_t { any, ascending };
+
+/// One element of a value and its place, against another. Of equal values the one with the smaller
+/// place stays, the first NaN before all.
 Body choose(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
-            const Value& value, const Value& place) {
+            const Value& value, const Value& place, Order order) {
     Body body;
     const auto let = [&](const Value& named) {
         body.push_back(make_let(kernel.next_let, named));
@@ -58,21 +61,35 @@ Body choose(Kernel& kernel, const Accumulator& accumulator, const AffineForm& el
     const auto test = [](Op op, const Value& a, const Value& b) {
         return make_operation(op, {a, b}, DType::boolean);
     };
-    const Value v = let(value);
-    const Value best = let(make_load(kernel.nest, accumulator.value, {element}));
+    const Nest& nest = kernel.nest;
+    const bool is_later = order == Order::ascending;
     const bool is_largest = accumulator.reducer == Reducer::argmax;
+    const Value v = let(value);
+    const Value i = is_later ? place : let(place);
+    const Value best = let(make_load(nest, accumulator.value, {element}));
+    const Value kept = make_load(nest, *accumulator.place, {element});
+    const Value at = is_later ? kept : let(kept);
     Value is_better = test(is_largest ? Op::gt : Op::lt, v, best);
-    if (is_floating(v->dtype)) {
+    if (is_later && is_floating(v->dtype)) {
         const Value is_within = test(is_largest ? Op::le : Op::ge, v, best);
         is_better = test(Op::logical_and, test(Op::eq, best, best),
                          make_operation(Op::logical_not, {is_within}, DType::boolean));
+    } else if (!is_later) {
+        const Value is_earlier = test(Op::lt, i, at);
+        is_better = test(Op::logical_or, is_better,
+                         test(Op::logical_and, test(Op::eq, v, best), is_earlier));
+        if (is_floating(v->dtype)) {
+            const Value wins_as_nan =
+                test(Op::logical_and, test(Op::ne, v, v),
+                     test(Op::logical_or, test(Op::eq, best, best), is_earlier));
+            is_better = test(Op::logical_or, is_better, wins_as_nan);
+        }
     }
     const Value better = let(is_better);
-    const Value at = make_load(kernel.nest, *accumulator.place, {element});
     body.push_back(make_store(accumulator.value, {element},
                               make_operation(Op::select, {better, v, best}, v->dtype)));
     body.push_back(make_store(*accumulator.place, {element},
-                              make_operation(Op::select, {better, place, at}, DType::i64)));
+                              make_operation(Op::select, {better, i, at}, DType::i64)));
     return body;
 }
 
@@ -103,38 +120,9 @@ Body reset(const Kernel& kernel, const Accumulator& accumulator, const AffineFor
 
 Body combine(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
              const Value& value, const Value& place) {
+    if (accumulator.place) return choose(kernel, accumulator, element, value, place, Order::any);
     Body body;
-    if (!accumulator.place) {
-        body.push_back(make_store(accumulator.value, {element}, value, accumulator.reducer));
-        return body;
-    }
-    const auto let = [&](const Value& named) {
-        body.push_back(make_let(kernel.next_let, named));
-        return make_let_value(kernel.next_let++, named->dtype);
-    };
-    const auto test = [](Op op, const Value& a, const Value& b) {
-        return make_operation(op, {a, b}, DType::boolean);
-    };
-    const Nest& nest = kernel.nest;
-    const Value v = let(value);
-    const Value i = let(place);
-    const Value best = let(make_load(nest, accumulator.value, {element}));
-    const Value at = let(make_load(nest, *accumulator.place, {element}));
-    const Value is_earlier = test(Op::lt, i, at);
-    const Op is_beyond = accumulator.reducer == Reducer::argmax ? Op::gt : Op::lt;
-    Value is_better = test(Op::logical_or, test(is_beyond, v, best),
-                           test(Op::logical_and, test(Op::eq, v, best), is_earlier));
-    if (is_floating(v->dtype)) {
-        const Value best_is_number = test(Op::eq, best, best);
-        const Value wins_as_nan = test(Op::logical_and, test(Op::ne, v, v),
-                                       test(Op::logical_or, best_is_number, is_earlier));
-        is_better = test(Op::logical_or, is_better, wins_as_nan);
-    }
-    const Value better = let(is_better);
-    body.push_back(make_store(accumulator.value, {element},
-                              make_operation(Op::select, {better, v, best}, v->dtype)));
-    body.push_back(make_store(*accumulator.place, {element},
-                              make_operation(Op::select, {better, i, at}, DType::i64)));
+    body.push_back(make_store(accumulator.value, {element}, value, accumulator.reducer));
     return body;
 }
 
@@ -157,8 +145,9 @@ Body update(Kernel& kernel, const Accumulator& accumulator, const AffineForm& el
     Body body;
     const std::vector<Value> values = share(body, {point(kernel.body)}, kernel.next_let);
     const Value place = accumulator.place ? place_at(kernel, point) : nullptr;
-    append(body, accumulator.first_place ? choose(kernel, accumulator, element, values[0], place)
-                                         : combine(kernel, accumulator, element, values[0], place));
+    append(body, accumulator.first_place
+                     ? choose(kernel, accumulator, element, values[0], place, Order::ascending)
+                     : combine(kernel, accumulator, element, values[0], place));
     return body;
 }
 

@@ -6,9 +6,8 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// Where a result rounds to 0, the argument is replaced: products that are too small for a number
-/// take processors ten times as long as others.
-Wide unless(Wide is_far, Wide a) { return select(is_far, a.number(1), a); }
+/// Beyond this erfc is 0.
+Wide erfc_limit(Wide x) { return pick(x, 11, 28); }
 
 /// e^(a^2) erfc(a) for 0 <= a up to the limit: one plus a polynomial of t = (a-k)/(a+k), over 1 +
 /// 2a (M. M. Shepherd and J. G. Laframboise, 1981). Both quotients are corrected by what they leave
@@ -70,18 +69,19 @@ Wide erf(Wide x) {
 }
 
 Wide erfc(Wide x) {
-    const Wide is_far = x > pick(x, 10.1, 27.3);
-    const Wide a = unless(is_far, quick_min(select(x < 0.0, x.number(8), x), abs(x)));
+    const Wide a = quick_min(erfc_limit(x), abs(x));
     const Pair square = product(a, a);
     const Wide y = scaled_erfc(a) * exp_sum(-square.high, -square.low);
-    return select(is_far, x.number(0), select(x < 0.0, 2.0 - y, y));
+    return select(x < 0.0, 2.0 - y, y);
 }
 
 Wide gelu(Wide x) {
     // The square is of x itself: that of x/sqrt(2) rounded would be off by many units.
-    // Beyond, it is 0; above 9 it is x.
+    // Above 9 it is x; far below it is 0, and another argument stands in: products that are too
+    // small for a number take processors several times as long as others.
     const Wide is_far = x < -pick(x, 14.4, 38.6);
-    const Wide a = unless(is_far, quick_min(select(x < 0.0, abs(x), x.number(9)), abs(x)));
+    const Wide bounded = quick_min(select(x < 0.0, abs(x), x.number(9)), abs(x));
+    const Wide a = select(is_far, x.number(1), bounded);
     const Pair square = product(a, a);
     const Wide share = 0.5 * scaled_erfc(a * M_SQRT1_2);
     // The root of the power: below 0 this may be too small for a number where the product is not.
