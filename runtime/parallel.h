@@ -1,7 +1,6 @@
 // runtime/parallel.h – splits the tasks of a kernel over threads
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +16,8 @@ void set_num_threads(int count);
 
 namespace runtime {
 
+class Crew;
+
 /// Runs the tasks [first_task, last_task) on the given buffers.
 using TaskFunction = void (*)(std::int64_t first_task, std::int64_t last_task,
                               void* const* buffers);
@@ -30,23 +31,16 @@ void run_tasks(TaskFunction function, std::int64_t tasks, std::int64_t grain, vo
 class Workers {
   public:
     Workers();
-    ~Workers();
-    Workers(const Workers&) = delete;
-    Workers& operator=(const Workers&) = delete;
 
     /// Calls of so many pieces that may be under way at once.
-    [[nodiscard]] std::int64_t at_once(std::int64_t pieces) const noexcept {
-        return std::min<std::int64_t>(pieces, count_);
-    }
+    [[nodiscard]] std::int64_t at_once(std::int64_t pieces) const noexcept;
     /// Calls `piece(number, worker)` for each number of [0, pieces) and returns when all are done.
     /// No two calls at once have the same worker, of [0, at_once(pieces)).
     void run(std::int64_t pieces,
              const std::function<void(std::int64_t piece, int worker)>& piece) const;
 
   private:
-    struct Arena;
-    std::unique_ptr<Arena> arena_;
-    int count_ = 1;
+    std::shared_ptr<const Crew> crew_;
 };
 
 }  // namespace runtime
