@@ -214,7 +214,10 @@ class Chooser {
         if (load.at.computed || has_lane_conditions()) return false;
         std::int64_t step = 1;
         for (std::size_t i = kernel_.reduced.size(); i-- > 0;) {
-            if (load.at.affine.coefficient(kernel_.reduced[i].var) != step) return false;
+            if (load.at.affine.coefficient(kernel_.reduced[i].var) != step) {
+                if (step >= 256) break;
+                return false;
+            }
             step *= kernel_.reduced[i].extent;
         }
         return is_spread(load, {choice_.row_axis.var, choice_.tile.rows});

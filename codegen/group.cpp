@@ -172,6 +172,7 @@ class Grouper {
         const BoundEquation& equation = group.writes[0];
         if (group.reduction || equation.op != Assign::define) return false;
         if (outputs_.contains(equation.target) || is_updated(equation.target)) return false;
+        if (program_.at(equation.target).is_stored) return false;
         if (!covers_target(program_, equation)) return false;
         const std::vector<Expr> nodes = postorder({equation.value});
         if (nodes.size() > max_inlined_nodes) return false;

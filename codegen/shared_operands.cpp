@@ -1,15 +1,20 @@
-// codegen/shared_operands.cpp – padded and wrapped operands of contractions, evaluated once an
-// element
+// codegen/shared_operands.cpp – padded, wrapped and strided operands of contractions, evaluated
+// once an element
 //
 // A subterm of the body depends on its indices only through sums such as y + r: every subscript and
 // every condition in it is a function of one of them. Over the sums it has far fewer points than
-// over the indices.
+// over the indices. Through 2*y + r it is a function of a residue and a quotient: with
+// r = 2*q + rho, of rho and y + q.
 #include "codegen/shared_operands.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
+#include "base/integer.h"
 #include "codegen/equation_maker.h"
 #include "dsl/extent.h"
 #include "dsl/walk.h"
@@ -45,33 +50,56 @@ std::optional<LinearForm> index_form(Expr e) {
     return is_linear ? form : std::nullopt;
 }
 
-/// A form as a multiple, 1 or -1, of its direction.
-struct Directed {
+/// A multiple of the value of a direction.
+struct Multiple {
+    std::int64_t factor = 1;
     Direction direction;
-    std::int64_t sign = 1;
 };
-Directed directed(const LinearForm& form) {
-    Directed result;
+Multiple multiple(Direction parts) {
+    std::ranges::sort(parts);
+    std::int64_t factor = 0;
+    for (const auto& [index, coefficient] : parts) factor = std::gcd(factor, coefficient);
+    if (parts.front().second < 0) factor = -factor;
+    for (auto& [index, coefficient] : parts) coefficient /= factor;
+    return {factor, std::move(parts)};
+}
+/// Accesses of an equation whose neighbours are not neighbours in memory, and the reduced indices
+/// r = s*q + rho that were split for them: by rho.
+struct Strided {
+    struct Split {
+        IndexId reduced{};  ///< r
+        std::int64_t step = 1;
+        std::optional<IndexId> quotient;  ///< if there are several
+    };
+    ExprMap<bool> accesses;
+    std::map<std::uint32_t, Split> residues;
+};
+
+/// The indices of a residue are a direction of their own, the first; the constant is left out.
+std::vector<Multiple> multiples(const LinearForm& form, const Strided& strided) {
+    Direction of_residue;
+    Direction others;
     for (const LinearForm::Part& part : form.parts) {
-        const IndexId index = std::get<IndexValue>(part.atom->term).index;
-        result.direction.emplace_back(std::uint32_t(index), part.coefficient);
+        const auto index = std::uint32_t(std::get<IndexValue>(part.atom->term).index);
+        (strided.residues.contains(index) ? of_residue : others)
+            .emplace_back(index, part.coefficient);
     }
-    std::ranges::sort(result.direction);
-    if (result.direction.front().second > 0) return result;
-    result.sign = -1;
-    for (auto& [index, coefficient] : result.direction) coefficient = -coefficient;
+    std::vector<Multiple> result;
+    if (!of_residue.empty()) result.push_back(multiple(std::move(of_residue)));
+    if (!others.empty()) result.push_back(multiple(std::move(others)));
     return result;
 }
 
 /// Reads a subterm; `is_good` unless it depends on data or on an index in two ways.
 class Reader {
   public:
-    explicit Reader(Expr root) {
+    Reader(Expr root, const Strided& strided) : strided_(strided) {
         operand_.term = root;
         // Subscripts first: they give the order of the dimensions.
         for (const Expr e : postorder({root}))
             if (const auto* access = std::get_if<Access>(&e->term)) {
                 is_read_ = true;
+                if (strided_.accesses.contains(e)) is_plain_ = false;
                 for (const Expr subscript : access->at) read(subscript, true);
             }
         read(root, false);
@@ -86,7 +114,7 @@ class Reader {
     void read(Expr e, bool is_subscript) {
         if (!is_good_ || !seen_[is_subscript ? 1 : 0].emplace(e, true).second) return;
         if (const std::optional<LinearForm> form = index_form(e)) {
-            add(e, directed(*form).direction);
+            add(e, multiples(*form, strided_));
             return;
         }
         if (const auto* apply = std::get_if<Apply>(&e->term)) {
@@ -103,16 +131,27 @@ class Reader {
             is_good_ = false;
         }
     }
-    void add(Expr form, const Direction& direction) {
-        for (const auto& [index, coefficient] : direction) {
-            const auto [found, is_new] = direction_of_.emplace(index, direction);
-            if (!is_new && found->second != direction) is_good_ = false;
-        }
+    void add(Expr form, const std::vector<Multiple>& parts) {
         operand_.forms.push_back(form);
-        if (std::ranges::find(operand_.directions, direction) == operand_.directions.end())
-            operand_.directions.push_back(direction);
+        // Of residues and quotients the residues stand first, for all subscripts.
+        const bool is_split = parts.size() > 1;
+        auto& directions = operand_.directions;
+        if (is_split && !first_split_) first_split_ = directions.size();
+        for (const Multiple& part : parts) {
+            for (const auto& [index, coefficient] : part.direction) {
+                const auto [found, is_new] = direction_of_.emplace(index, part.direction);
+                if (!is_new && found->second != part.direction) is_good_ = false;
+            }
+            if (std::ranges::find(directions, part.direction) != directions.end()) continue;
+            const bool is_residue = is_split && &part == &parts.front();
+            directions.insert(is_residue ? directions.begin() + std::ptrdiff_t((*first_split_)++)
+                                         : directions.end(),
+                              part.direction);
+        }
     }
 
+    const Strided& strided_;
+    std::optional<std::size_t> first_split_;  ///< behind the residues so far
     Operand operand_;
     std::map<std::uint32_t, Direction> direction_of_;
     ExprMap<bool> seen_[2];  ///< inside a subscript, and not
@@ -155,7 +194,11 @@ class SharedOperands {
         program_.equations.clear();
         for (BoundEquation& equation : equations) {
             done_.clear();
-            if (is_candidate(equation)) equation.value = shared(equation, equation.value);
+            strided_ = {};
+            if (is_candidate(equation)) {
+                split_strided(equation);
+                equation.value = shared(equation, equation.value);
+            }
             program_.equations.push_back(std::move(equation));
         }
     }
@@ -176,6 +219,160 @@ class SharedOperands {
                postorder({equation.value}).size() <= most_nodes;
     }
 
+    // Strided operands.
+
+    /// The linear terms that a subscript is made of.
+    static std::vector<LinearForm> forms_in(Expr subscript) {
+        if (std::optional<LinearForm> form = index_form(subscript)) return {std::move(*form)};
+        std::vector<LinearForm> forms;
+        if (const auto* apply = std::get_if<Apply>(&subscript->term))
+            for (const Expr arg : apply->args)
+                for (LinearForm& form : forms_in(arg)) forms.push_back(std::move(form));
+        return forms;
+    }
+    /// `factor*y + r` with y free and r reduced, or `factor*y`, and a factor of 2 or more; beside
+    /// indices of one value.
+    struct StridedForm {
+        std::int64_t factor = 0;
+        std::optional<IndexId> reduced;
+    };
+    [[nodiscard]] std::optional<StridedForm> strided_form(const BoundEquation& equation,
+                                                          const LinearForm& form) const {
+        StridedForm result;
+        bool is_reduced = false;
+        for (const LinearForm::Part& part : form.parts) {
+            const IndexId index = std::get<IndexValue>(part.atom->term).index;
+            const bool is_free =
+                std::ranges::find(equation.indices, index) != equation.indices.end();
+            if (program_.at(index).extent() == 1) continue;
+            if (result.factor == 0 && std::abs(part.coefficient) >= 2) {
+                result.factor = std::abs(part.coefficient);
+                is_reduced = !is_free;
+            } else if (!is_free && !result.reduced && part.coefficient == 1) {
+                result.reduced = index;
+            } else {
+                return std::nullopt;
+            }
+        }
+        if (result.factor == 0 || (result.reduced && is_reduced)) return std::nullopt;
+        return result;
+    }
+
+    /// Whether r can be split by residues of the step.
+    bool split(IndexId reduced, std::int64_t step, Strided& strided) {
+        for (const auto& [rho, split] : strided.residues)
+            if (split.reduced == reduced) return split.step == step;
+        const BoundIndex range = program_.at(reduced);
+        const std::int64_t first = floor_div(range.lower, step);
+        const std::int64_t last = floor_div(range.upper - 1, step);
+        Strided::Split split{reduced, step, std::nullopt};
+        if (first < last) {
+            split.quotient = make_.index(range.name, 0);
+            program_.indices.back().lower = first;
+            program_.indices.back().upper = last + 1;
+        }
+        const IndexId rho = make_.index(range.name, step);
+        if (!split.quotient) {
+            program_.indices.back().lower = range.lower - first * step;
+            program_.indices.back().upper = range.upper - first * step;
+        }
+        strided.residues.emplace(std::uint32_t(rho), split);
+        return true;
+    }
+    /// r in terms of its quotient and its residue.
+    Expr number(std::uint32_t rho, const Strided::Split& split) {
+        const Expr residue = make_.value(IndexId{rho});
+        const std::int64_t first = floor_div(program_.at(split.reduced).lower, split.step);
+        return make_.add(split.quotient ? make_.times(make_.value(*split.quotient), split.step)
+                                        : make_.integer(first * split.step),
+                         residue);
+    }
+
+    /// Reduced indices of operands whose innermost subscripts are strided by the stride's residues,
+    /// where arrays of the operands pay.
+    void split_strided(BoundEquation& equation) {
+        Strided strided;
+        for (const Expr e : postorder({equation.value})) {
+            const auto* access = std::get_if<Access>(&e->term);
+            if (access == nullptr || access->at.empty()) continue;
+            const std::vector<LinearForm> innermost = forms_in(access->at.back());
+            const auto is_strided = [&](const LinearForm& form) {
+                return strided_form(equation, form).has_value();
+            };
+            if (innermost.empty() || !std::ranges::all_of(innermost, is_strided)) continue;
+            strided.accesses.emplace(e, true);
+            for (const Expr subscript : access->at)
+                for (const LinearForm& form : forms_in(subscript))
+                    if (const auto found = strided_form(equation, form); found && found->reduced)
+                        if (!split(*found->reduced, found->factor, strided)) return;
+        }
+        if (strided.accesses.empty()) return;
+        EquationMaker::Numbers numbers;
+        BoundEquation result = equation;
+        std::vector<IndexId>& reduced = result.reduction->indices;
+        for (const std::vector<IndexId>* indices : {&result.indices, &reduced})
+            for (const IndexId id : *indices)
+                if (program_.at(id).extent() == 1)
+                    numbers.emplace(std::uint32_t(id), make_.integer(program_.at(id).lower));
+        for (const auto& [rho, split] : strided.residues) {
+            const Expr r = number(rho, split);
+            numbers.emplace(std::uint32_t(split.reduced), r);
+            const BoundIndex& range = program_.at(split.reduced);
+            const auto require = [&](Op op, std::int64_t limit) {
+                if (split.quotient && limit % split.step != 0)
+                    result.reduction->condition = make_.both(
+                        result.reduction->condition, make_.compare(op, r, make_.integer(limit)));
+            };
+            require(Op::ge, range.lower);
+            require(Op::lt, range.upper);
+            const auto place = std::ranges::find(reduced, split.reduced);
+            *place = IndexId{rho};
+            if (split.quotient) reduced.insert(place, *split.quotient);
+        }
+        result.value = make_.with(result.value, numbers);
+        for (const auto& [access, _] : std::exchange(strided.accesses, {}))
+            strided.accesses.emplace(make_.with(access, numbers), true);
+        for (const auto& [access, _] : strided.accesses) {
+            const std::optional<Operand> operand = Reader(access, strided).operand();
+            if (!operand || !pays(result, *operand)) return;
+        }
+        strided_ = std::move(strided);
+        equation = std::move(result);
+    }
+    /// The form in the array's indices, kept to the values that `form` has at points of the sum:
+    /// residues and quotients have more.
+    Expr within(const LinearForm& in_array, const LinearForm& form) {
+        Expr term = term_of(in_array);
+        const auto [low, high] = range(form);
+        const auto [least, most] = range(in_array);
+        if (least < low) term = make_.max(term, make_.integer(low));
+        if (most > high) term = make_.min(term, make_.integer(high));
+        return term;
+    }
+    /// Least and greatest value; of residues and quotients those of what was split.
+    [[nodiscard]] std::pair<std::int64_t, std::int64_t> range(const LinearForm& form) const {
+        std::int64_t low = form.constant;
+        std::int64_t high = form.constant;
+        const auto is_quotient = [&](IndexId id) {
+            return std::ranges::any_of(strided_.residues, [&](const auto& residue) {
+                return residue.second.quotient == id;
+            });
+        };
+        for (const LinearForm::Part& part : form.parts) {
+            IndexId id = std::get<IndexValue>(part.atom->term).index;
+            if (is_quotient(id)) continue;
+            if (const auto split = strided_.residues.find(std::uint32_t(id));
+                split != strided_.residues.end())
+                id = split->second.reduced;
+            const BoundIndex& values = program_.at(id);
+            const std::int64_t ends[] = {part.coefficient * values.lower,
+                                         part.coefficient * (values.upper - 1)};
+            low += std::min(ends[0], ends[1]);
+            high += std::max(ends[0], ends[1]);
+        }
+        return {low, high};
+    }
+
     /// The term with the largest subterms that are worth it read from arrays.
     Expr shared(const BoundEquation& equation, Expr e) {
         if (const auto found = done_.find(e); found != done_.end()) return found->second;
@@ -185,7 +382,7 @@ class SharedOperands {
     }
     Expr shared_anew(const BoundEquation& equation, Expr e) {
         if (e->dtype == DType::f32 || e->dtype == DType::f64) {
-            const std::optional<Operand> operand = Reader(e).operand();
+            const std::optional<Operand> operand = Reader(e, strided_).operand();
             if (operand && pays(equation, *operand)) return array_of(*operand);
             if (operand && is_masked(e)) return e;
         }
@@ -238,6 +435,16 @@ class SharedOperands {
                elements <= most_elements;
     }
 
+    Expr term_of(const LinearForm& form) {
+        Expr term;
+        for (const LinearForm::Part& part : form.parts) {
+            const Expr one =
+                part.coefficient == 1 ? part.atom : make_.times(part.atom, part.coefficient);
+            term = term ? make_.add(term, one) : one;
+        }
+        if (form.constant == 0) return term;
+        return make_.add(term, make_.integer(form.constant));
+    }
     /// Defines the array of the operand; the operand as an element of it.
     Expr array_of(const Operand& operand) {
         std::vector<IndexId> indices;
@@ -246,23 +453,32 @@ class SharedOperands {
             shape.push_back(span(direction).extent);
             indices.push_back(make_.index("u", shape.back()));
         }
+        const auto number = [&](const Direction& direction) {
+            return std::size_t(std::ranges::find(operand.directions, direction) -
+                               operand.directions.begin());
+        };
         ExprMap<Expr> here;
-        std::vector<Expr> at(indices.size());
         for (const Expr term : operand.forms) {
             const LinearForm form = *linear_form(term);
-            const Directed found = directed(form);
-            const auto d = std::size_t(std::ranges::find(operand.directions, found.direction) -
-                                       operand.directions.begin());
-            const std::int64_t low = span(found.direction).low;
-            // term = sign * value + constant, value = u + low.
-            here[term] = make_.add(make_.times(make_.value(indices[d]), found.sign),
-                                   make_.integer(found.sign * low + form.constant));
-            at[d] = make_.add(make_.times(term, found.sign),
-                              make_.integer(-found.sign * form.constant - low));
+            LinearForm in_array{.constant = form.constant, .parts = {}};
+            for (const Multiple& part : multiples(form, strided_)) {
+                in_array.constant += part.factor * span(part.direction).low;
+                in_array.parts.push_back(
+                    {make_.value(indices[number(part.direction)]), part.factor});
+            }
+            here[term] = within(in_array, form);
+        }
+        std::vector<Expr> at;
+        for (const Direction& direction : operand.directions) {
+            LinearForm form{.constant = -span(direction).low, .parts = {}};
+            for (const auto& [index, coefficient] : direction)
+                form.parts.push_back({make_.value(IndexId{index}), coefficient});
+            at.push_back(term_of(form));
         }
         const DType dtype = operand.term->dtype;
         const DType stored = limits_.keeps_bf16 && is_of_bf16(operand.term) ? DType::bf16 : dtype;
         const TensorId array = make_.array("shared", stored, std::move(shape));
+        program_.tensors[position(array)].is_stored = true;
         make_.define(array, indices, substitute(make_.context(), operand.term, here));
         const Expr element = make_.context().access(array, std::move(at), stored);
         return stored == dtype ? element : make_.context().cast(element, dtype);
@@ -271,7 +487,9 @@ class SharedOperands {
     BoundProgram& program_;
     EquationMaker make_;
     const SharedOperandLimits& limits_;
-    ExprMap<Expr> done_;  ///< of the equation at hand
+    // Of the equation at hand:
+    ExprMap<Expr> done_;
+    Strided strided_;
 };
 
 }  // namespace

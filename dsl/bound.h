@@ -36,6 +36,7 @@ struct BoundTensor {
     bool is_weak = false;
     std::optional<TensorId> previous;  ///< the version whose storage this one continues
     bool is_partial = false;           ///< elements that its equation does not name are never read
+    bool is_stored = false;            ///< made for where its elements are: readers read it
     /// What its elements count as in promotion, where that is not `dtype`: a temporary of half
     /// precision is stored as f32.
     DType counts_as = DType::none;
