@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/integer.h"
-#include "codegen/deinterleave.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -31,9 +30,6 @@ constexpr double least_points = 4096;
 constexpr double most_packed = 268'435'456;
 /// Columns are read where they stand when a panel would hold each element so often, on average, ...
 constexpr double least_shared = 2;
-/// ... and from a deinterleaved copy, which is smaller than the panel and read as fast: a kernel of
-/// 3 taps at a stride of 2 has 2.25 less what the borders take.
-constexpr double least_copied = 1.5;
 /// Of a line of the caches.
 constexpr double line_bytes = 64;
 
@@ -65,8 +61,7 @@ class Chooser {
         for (const TileShape& tile : all_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
             choice_.tile = tile;
             for (const Reading rows : {Reading::packed, Reading::in_place})
-                for (const Reading columns :
-                     {Reading::packed, Reading::in_place, Reading::deinterleaved}) {
+                for (const Reading columns : {Reading::packed, Reading::in_place}) {
                     prefer(rows, columns);
                     if (estimate()) choices.push_back(choice_);
                 }
@@ -173,10 +168,7 @@ class Chooser {
             choice_.rows.push_back(may_rows_stay(operand.term) ? rows : Reading::packed);
         choice_.columns.clear();
         for (const Operand& operand : c().column_operands) {
-            const std::int64_t step = step_of_columns(operand.term);
-            const bool is_possible = columns == Reading::in_place        ? step == 1
-                                     : columns == Reading::deinterleaved ? step > 1
-                                                                         : true;
+            const bool is_possible = columns == Reading::packed || may_columns_stay(operand.term);
             choice_.columns.push_back(is_possible ? columns
                                                   : reading_of_columns(operand.term, true));
         }
@@ -186,16 +178,10 @@ class Chooser {
         const bool has_edge = choice_.row_axis.extent % choice_.tile.rows != 0;
         return std::holds_alternative<Load>(term->term) && !has_edge;
     }
-    /// Elements from column to column of an operand that may be read where it stands (1) or from a
-    /// deinterleaved copy (more); else 0.
-    [[nodiscard]] std::int64_t step_of_columns(const Value& term) const {
+    [[nodiscard]] bool may_columns_stay(const Value& term) const {
         const auto* load = std::get_if<Load>(&term->term);
-        if (load == nullptr || load->at.computed) return 0;
-        const std::int64_t step = load->at.affine.coefficient(c().lane.var);
-        if (step == 1) return step;
-        // A copy would be of all slices.
-        const bool is_short = step > 1 && step <= longest_short_step && kernel_.slices.empty();
-        return is_short && span_of_load(kernel_, *load) > 0 ? step : 0;
+        return load != nullptr && !load->at.computed &&
+               load->at.affine.coefficient(c().lane.var) == 1;
     }
 
     /// Rows are read where they stand if few tiles of columns would read their panels, or if they
@@ -241,20 +227,17 @@ class Chooser {
     /// Columns that share elements are always read where they stand; others if they may.
     [[nodiscard]] Reading reading_of_columns(const Value& term, bool may_stay) const {
         if (!std::holds_alternative<Load>(term->term)) return Reading::packed;
-        const std::int64_t step = step_of_columns(term);
-        if (step == 1 && (may_stay || is_overlapping(term, columns() * depth_)))
+        if (may_columns_stay(term) && (may_stay || is_overlapping(term, columns() * depth_)))
             return Reading::in_place;
-        if (step > 1 && is_overlapping(term, columns() * depth_, least_copied))
-            return Reading::deinterleaved;
         return has_lane_conditions() ? Reading::in_place : Reading::packed;
     }
     /// Whether a panel would hold each element of an operand, on average, at least so often.
-    [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements,
-                                      double often = least_shared) const {
+    [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements) const {
         const auto* load = std::get_if<Load>(&term->term);
         if (load == nullptr || load->at.computed) return false;
         const auto [first, last] = value_range(kernel_, load->at.affine);
-        return often * double(last - first + 1) <= double(points(c().batch)) * panel_elements;
+        return least_shared * double(last - first + 1) <=
+               double(points(c().batch)) * panel_elements;
     }
     /// Whether no two reduced points are read from one run of lines that hardware would fetch.
     [[nodiscard]] bool stand_apart(const Load& load) const {
@@ -317,7 +300,7 @@ class Chooser {
         return is_inside_everywhere(kernel_, in_bounds(c().body));
     }
 
-    /// Elements of panels and of copies, roughly.
+    /// Elements of panels.
     [[nodiscard]] double packed_elements() const {
         const auto has_packed = [](const std::vector<Reading>& readings) {
             return std::ranges::find(readings, Reading::packed) != readings.end();
@@ -325,12 +308,7 @@ class Chooser {
         double elements = 0;
         if (has_packed(choice_.rows)) elements += double(points(c().rows));
         if (has_packed(choice_.columns)) elements += columns();
-        elements *= double(points(c().batch)) * depth_;
-        for (std::size_t i = 0; i < choice_.columns.size(); ++i)
-            if (choice_.columns[i] == Reading::deinterleaved)
-                elements += double(
-                    span_of_load(kernel_, std::get<Load>(c().column_operands[i].term->term)));
-        return elements;
+        return elements * double(points(c().batch)) * depth_;
     }
 
     /// An element is read and written; of what no cache holds the panel comes from memory again.

@@ -12,9 +12,8 @@ namespace ricci::codegen {
 
 /// Where tiles read an operand.
 enum class Reading : std::uint8_t {
-    packed,         ///< from panels
-    in_place,       ///< where it stands
-    deinterleaved,  ///< columns a few elements apart: from a copy in which they are neighbours
+    packed,    ///< from panels
+    in_place,  ///< where it stands
 };
 
 struct ContractionChoice {

@@ -27,12 +27,6 @@ class Placer {
         std::string name = kernel_.nest.name + "_" + side_name;
         if (sources_ > 2) name += std::to_string(sources_ - 1);
         const Contraction& c = placing_.choice.contraction;
-        if (reading == Reading::deinterleaved) {
-            const auto& load = std::get<Load>(operand.term->term);
-            return {.term = operand.term,
-                    .deinterleaved = deinterleave(kernel_, load, c.lane,
-                                                  placing_.choice.tile.columns(), name, builder_)};
-        }
         Kernel packed = kernel_;
         if (!placing_.are_conditions_packed) packed.conditions = {};
         const Pairing pairing = placing_.choice.pairing;
@@ -67,10 +61,8 @@ std::pair<std::vector<Source>, std::vector<Source>> place_sources(Kernel& kernel
         columns.push_back(placer.source(c.column_operands[i], choice.columns[i], Side::columns));
     for (std::vector<Source>* sources : {&rows, &columns})
         for (Source& source : *sources)
-            if (source.panels || source.deinterleaved)
-                source.buffer = kernel.argument(
-                    builder.plan(),
-                    source.panels ? source.panels->place : source.deinterleaved->place, false);
+            if (source.panels)
+                source.buffer = kernel.argument(builder.plan(), source.panels->place, false);
     return {std::move(rows), std::move(columns)};
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "codegen/choose_contraction.h"
-#include "codegen/deinterleave.h"
 #include "codegen/pack.h"
 #include "codegen/plan_builder.h"
 
@@ -15,10 +14,9 @@ namespace ricci::codegen {
 /// A row or column operand where the tile reads it.
 struct Source {
     Value term;
-    std::optional<Panels> panels = {};
-    std::optional<Deinterleaved> deinterleaved = {};  ///< neither: read where it stands
-    BufferId buffer{};                                ///< of the panels or the copy
-    BufferId line{};                                  ///< registers of a column operand's line
+    std::optional<Panels> panels = {};  ///< none: read where it stands
+    BufferId buffer{};                  ///< of the panels
+    BufferId line{};                    ///< registers of a column operand's line
 };
 
 /// What panels are made by.
@@ -29,8 +27,8 @@ struct SourcePlacing {
     bool are_conditions_packed = false;  ///< panels hold only the points that count
 };
 
-/// The sources of the row operands and of the column operands; adds the steps that pack or copy
-/// them, makes their buffers arguments of the kernel, and says what is read in place.
+/// The sources of the row operands and of the column operands; adds the steps that pack them,
+/// makes their buffers arguments of the kernel, and says what is read in place.
 [[nodiscard]] std::pair<std::vector<Source>, std::vector<Source>> place_sources(
     Kernel& kernel, const SourcePlacing& placing, Schedule& schedule, PlanBuilder& builder);
 

@@ -4,10 +4,10 @@
 // its innermost loop loads a line of each column panel, broadcasts each row's scalar, and evaluates
 // the rest of the body. Panels are padded, so that tiles are always full: only the writes look at
 // the edges. Where conditions tie columns to the reduced axes, as in the gradient of a convolution,
-// columns are read where they stand, or from a deinterleaved copy: the bounds of the innermost
-// loops follow the columns outside the tile, and lanes that a condition excludes keep what they
-// have. Where conditions tie rows to them, as in a product with a triangular matrix, the loops run
-// over what any row of the tile takes, and each row tests its own.
+// columns are read where they stand: the bounds of the innermost loops follow the columns outside
+// the tile, and lanes that a condition excludes keep what they have. Where conditions tie rows to
+// them, as in a product with a triangular matrix, the loops run over what any row of the tile
+// takes, and each row tests its own.
 #include "codegen/contraction_tiles.h"
 
 #include <algorithm>
@@ -155,9 +155,8 @@ class ContractionLowering {
         for (Source& source : column_sources_)
             if (line > 0)
                 source.line = add_registers(kernel_.nest, "line", source.term->dtype, line);
-        const bool is_any_direct = std::ranges::any_of(column_sources_, [](const Source& source) {
-            return !source.panels && !source.deinterleaved;
-        });
+        const bool is_any_direct = std::ranges::any_of(
+            column_sources_, [](const Source& source) { return !source.panels; });
         if (may_overlap())
             last_column_tile_ = kernel_.nest.add(Var{"is_last"});
         else if (!masks_.conditions().empty() || (is_any_direct && has_column_edge()))
@@ -383,16 +382,10 @@ class ContractionLowering {
         Body body = prefetch_next();
         for (const Source& source : column_sources_) {
             const Lanes lanes = all_lanes();
-            std::optional<AffineForm> first;
-            if (const auto& copy = source.deinterleaved)
-                first = copy->at(kernel_.nest, body,
-                                 at(form(0), form(0))(std::get<Load>(source.term->term).at.affine));
             const bool is_masked = masks_.is_made() && !source.panels;
             append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& column) {
-                       const Value value =
-                           first ? make_load(kernel_.nest, source.buffer, {*first + column})
-                                 : read(source, column_tile_, form(0), column);
-                       Body load = store_one(source.line, column, value);
+                       Body load = store_one(source.line, column,
+                                             read(source, column_tile_, form(0), column));
                        if (!is_masked) return load;
                        // Lanes that read nothing are computed with all the same.
                        Body line =
@@ -425,7 +418,7 @@ class ContractionLowering {
     Body prefetch_next() {
         Body body;
         for (const Source& source : column_sources_) {
-            if (source.panels || source.deinterleaved) continue;
+            if (source.panels) continue;
             for_each_node({source.term}, [&](const Value& value) {
                 const auto* load = std::get_if<Load>(&value->term);
                 if (load == nullptr || !is_far(*load)) return;

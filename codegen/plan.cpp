@@ -58,9 +58,12 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes);
     // A sum without a point reads nothing any more.
     result = without_unread(std::move(result));
-    SharedOperandLimits limits =
-        is_forced ? SharedOperandLimits{.points = 0, .reuse = 1, .users = 1, .much_reuse = 1}
-                  : SharedOperandLimits{};
+    SharedOperandLimits limits = is_forced ? SharedOperandLimits{.points = 0,
+                                                                 .reuse = 1,
+                                                                 .users = 1,
+                                                                 .strided_users = 1,
+                                                                 .much_reuse = 1}
+                                           : SharedOperandLimits{};
     limits.masks_padding = has_masked_stores(target) && !is_forced;
     limits.keeps_bf16 = target.has_bf16_dot || target.has_bf16_tiles;
     return with_narrow_places(with_shared_operands(std::move(result), limits));

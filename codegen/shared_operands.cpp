@@ -50,6 +50,10 @@ std::optional<LinearForm> index_form(Expr e) {
     return is_linear ? form : std::nullopt;
 }
 
+IndexId index_of(const LinearForm::Part& part) {
+    return std::get<IndexValue>(part.atom->term).index;
+}
+
 /// A multiple of the value of a direction.
 struct Multiple {
     std::int64_t factor = 1;
@@ -72,6 +76,8 @@ struct Strided {
         std::optional<IndexId> quotient;  ///< if there are several
     };
     ExprMap<bool> accesses;
+    /// A condition may keep other accesses in bounds, which would not hold for an array.
+    bool is_alone = false;
     std::map<std::uint32_t, Split> residues;
 };
 
@@ -80,7 +86,7 @@ std::vector<Multiple> multiples(const LinearForm& form, const Strided& strided) 
     Direction of_residue;
     Direction others;
     for (const LinearForm::Part& part : form.parts) {
-        const auto index = std::uint32_t(std::get<IndexValue>(part.atom->term).index);
+        const auto index = std::uint32_t(index_of(part));
         (strided.residues.contains(index) ? of_residue : others)
             .emplace_back(index, part.coefficient);
     }
@@ -119,7 +125,7 @@ class Reader {
         }
         if (const auto* apply = std::get_if<Apply>(&e->term)) {
             // What a padded or wrapped subscript is made of.
-            if (is_subscript) is_plain_ = false;
+            if (is_subscript && !strided_.is_alone) is_plain_ = false;
             for (const Expr arg : apply->args) read(arg, is_subscript);
         } else if (const auto* cast = std::get_if<Cast>(&e->term)) {
             read(cast->a, is_subscript);
@@ -195,9 +201,12 @@ class SharedOperands {
         for (BoundEquation& equation : equations) {
             done_.clear();
             strided_ = {};
-            if (is_candidate(equation)) {
+            if (is_large(equation)) {
+                const bool has_condition = bool(equation.reduction->condition);
                 split_strided(equation);
-                equation.value = shared(equation, equation.value);
+                strided_.is_alone = has_condition;
+                if (!has_condition || !strided_.accesses.empty())
+                    equation.value = shared(equation, equation.value);
             }
             program_.equations.push_back(std::move(equation));
         }
@@ -212,9 +221,8 @@ class SharedOperands {
         for (const IndexId index : indices) points *= double(program_.at(index).extent());
         return points;
     }
-    /// A condition may keep accesses in bounds, which would not hold for the array.
-    [[nodiscard]] bool is_candidate(const BoundEquation& equation) const {
-        return equation.reduction && !equation.reduction->condition &&
+    [[nodiscard]] bool is_large(const BoundEquation& equation) const {
+        return equation.reduction &&
                points(equation.indices) * points(equation.reduction->indices) >= limits_.points &&
                postorder({equation.value}).size() <= most_nodes;
     }
@@ -230,36 +238,36 @@ class SharedOperands {
                 for (LinearForm& form : forms_in(arg)) forms.push_back(std::move(form));
         return forms;
     }
-    /// `factor*y + r` with y free and r reduced, or `factor*y`, and a factor of 2 or more; beside
-    /// indices of one value.
+    /// `stride*y + d*r + …` with y free and the others reduced, or `stride*y`, and a stride of 2 or
+    /// more; indices of one value aside.
     struct StridedForm {
-        std::int64_t factor = 0;
-        std::optional<IndexId> reduced;
+        std::int64_t stride = 0;
+        Direction reduced;
     };
     [[nodiscard]] std::optional<StridedForm> strided_form(const BoundEquation& equation,
                                                           const LinearForm& form) const {
         StridedForm result;
-        bool is_reduced = false;
+        const bool is_alone = std::ranges::count_if(form.parts, [&](const LinearForm::Part& part) {
+                                  return program_.at(index_of(part)).extent() > 1;
+                              }) == 1;
         for (const LinearForm::Part& part : form.parts) {
-            const IndexId index = std::get<IndexValue>(part.atom->term).index;
+            const IndexId index = index_of(part);
+            if (program_.at(index).extent() == 1) continue;
             const bool is_free =
                 std::ranges::find(equation.indices, index) != equation.indices.end();
-            if (program_.at(index).extent() == 1) continue;
-            if (result.factor == 0 && std::abs(part.coefficient) >= 2) {
-                result.factor = std::abs(part.coefficient);
-                is_reduced = !is_free;
-            } else if (!is_free && !result.reduced && part.coefficient == 1) {
-                result.reduced = index;
-            } else {
-                return std::nullopt;
+            if (!is_free && !is_alone) {
+                result.reduced.emplace_back(std::uint32_t(index), part.coefficient);
+                continue;
             }
+            if (result.stride != 0) return std::nullopt;
+            result.stride = std::abs(part.coefficient);
         }
-        if (result.factor == 0 || (result.reduced && is_reduced)) return std::nullopt;
-        return result;
+        return result.stride < 2 ? std::nullopt : std::optional(std::move(result));
     }
 
     /// Whether r can be split by residues of the step.
     bool split(IndexId reduced, std::int64_t step, Strided& strided) {
+        if (step == 1) return true;
         for (const auto& [rho, split] : strided.residues)
             if (split.reduced == reduced) return split.step == step;
         const BoundIndex range = program_.at(reduced);
@@ -291,10 +299,18 @@ class SharedOperands {
     /// Reduced indices of operands whose innermost subscripts are strided by the stride's residues,
     /// where arrays of the operands pay.
     void split_strided(BoundEquation& equation) {
+        // Others depend on the order of their points, or on their number.
+        const Reducer reducer = equation.reduction->reducer;
+        if (reducer != Reducer::sum && reducer != Reducer::prod && reducer != Reducer::max &&
+            reducer != Reducer::min)
+            return;
         Strided strided;
         for (const Expr e : postorder({equation.value})) {
             const auto* access = std::get_if<Access>(&e->term);
             if (access == nullptr || access->at.empty()) continue;
+            if (std::ranges::find(program_.at(access->tensor).shape, 0) !=
+                program_.at(access->tensor).shape.end())
+                continue;
             const std::vector<LinearForm> innermost = forms_in(access->at.back());
             const auto is_strided = [&](const LinearForm& form) {
                 return strided_form(equation, form).has_value();
@@ -303,25 +319,28 @@ class SharedOperands {
             strided.accesses.emplace(e, true);
             for (const Expr subscript : access->at)
                 for (const LinearForm& form : forms_in(subscript))
-                    if (const auto found = strided_form(equation, form); found && found->reduced)
-                        if (!split(*found->reduced, found->factor, strided)) return;
+                    if (const auto found = strided_form(equation, form))
+                        for (const auto& [index, factor] : found->reduced)
+                            if (!split(IndexId{index},
+                                       found->stride / std::gcd(found->stride, factor), strided))
+                                return;
         }
         if (strided.accesses.empty()) return;
         EquationMaker::Numbers numbers;
         BoundEquation result = equation;
-        std::vector<IndexId>& reduced = result.reduction->indices;
-        for (const std::vector<IndexId>* indices : {&result.indices, &reduced})
+        for (const std::vector<IndexId>* indices : {&result.indices, &result.reduction->indices})
             for (const IndexId id : *indices)
                 if (program_.at(id).extent() == 1)
                     numbers.emplace(std::uint32_t(id), make_.integer(program_.at(id).lower));
+        std::vector<IndexId>& reduced = result.reduction->indices;
+        Expr condition;
         for (const auto& [rho, split] : strided.residues) {
             const Expr r = number(rho, split);
             numbers.emplace(std::uint32_t(split.reduced), r);
             const BoundIndex& range = program_.at(split.reduced);
             const auto require = [&](Op op, std::int64_t limit) {
                 if (split.quotient && limit % split.step != 0)
-                    result.reduction->condition = make_.both(
-                        result.reduction->condition, make_.compare(op, r, make_.integer(limit)));
+                    condition = make_.both(condition, make_.compare(op, r, make_.integer(limit)));
             };
             require(Op::ge, range.lower);
             require(Op::lt, range.upper);
@@ -329,28 +348,33 @@ class SharedOperands {
             *place = IndexId{rho};
             if (split.quotient) reduced.insert(place, *split.quotient);
         }
+        result.reduction->condition =
+            make_.both(make_.with(result.reduction->condition, numbers), condition);
         result.value = make_.with(result.value, numbers);
         for (const auto& [access, _] : std::exchange(strided.accesses, {}))
             strided.accesses.emplace(make_.with(access, numbers), true);
-        for (const auto& [access, _] : strided.accesses) {
-            const std::optional<Operand> operand = Reader(access, strided).operand();
-            if (!operand || !pays(result, *operand)) return;
-        }
         strided_ = std::move(strided);
-        equation = std::move(result);
+        const bool do_all_pay = std::ranges::all_of(strided_.accesses, [&](const auto& each) {
+            const std::optional<Operand> operand = Reader(each.first, strided_).operand();
+            return operand && pays(result, *operand);
+        });
+        if (do_all_pay)
+            equation = std::move(result);
+        else
+            strided_ = {};
     }
-    /// The form in the array's indices, kept to the values that `form` has at points of the sum:
-    /// residues and quotients have more.
-    Expr within(const LinearForm& in_array, const LinearForm& form) {
-        Expr term = term_of(in_array);
-        const auto [low, high] = range(form);
-        const auto [least, most] = range(in_array);
-        if (least < low) term = make_.max(term, make_.integer(low));
-        if (most > high) term = make_.min(term, make_.integer(high));
+    struct Range {
+        std::int64_t low = 0;
+        std::int64_t high = 0;  ///< inclusive
+    };
+    /// A term that has values of a range, kept to another one.
+    Expr within(Expr term, const Range& values, const Range& kept) {
+        if (values.low < kept.low) term = make_.max(term, make_.integer(kept.low));
+        if (values.high > kept.high) term = make_.min(term, make_.integer(kept.high));
         return term;
     }
     /// Least and greatest value; of residues and quotients those of what was split.
-    [[nodiscard]] std::pair<std::int64_t, std::int64_t> range(const LinearForm& form) const {
+    [[nodiscard]] Range range(const LinearForm& form) const {
         std::int64_t low = form.constant;
         std::int64_t high = form.constant;
         const auto is_quotient = [&](IndexId id) {
@@ -359,7 +383,7 @@ class SharedOperands {
             });
         };
         for (const LinearForm::Part& part : form.parts) {
-            IndexId id = std::get<IndexValue>(part.atom->term).index;
+            IndexId id = index_of(part);
             if (is_quotient(id)) continue;
             if (const auto split = strided_.residues.find(std::uint32_t(id));
                 split != strided_.residues.end())
@@ -414,6 +438,11 @@ class SharedOperands {
         return {low, high - low + 1};
     }
 
+    [[nodiscard]] bool is_strided(Expr e) const {
+        return !strided_.accesses.empty() && std::ranges::any_of(postorder({e}), [&](Expr part) {
+            return strided_.accesses.contains(part);
+        });
+    }
     [[nodiscard]] bool is_masked(Expr e) const { return limits_.masks_padding && is_padded(e); }
     [[nodiscard]] bool pays(const BoundEquation& equation, const Operand& operand) const {
         double evaluations = 1;
@@ -429,18 +458,25 @@ class SharedOperands {
         double users = 1;
         for (const IndexId index : equation.indices)
             if (!indices.contains(std::uint32_t(index))) users *= extent(std::uint32_t(index));
+        const double least_users = is_strided(operand.term) ? limits_.strided_users : limits_.users;
         return evaluations >= limits_.reuse * elements &&
-               (users >= limits_.users ||
+               (users >= least_users ||
                 (evaluations >= limits_.much_reuse * elements && !is_masked(operand.term))) &&
                elements <= most_elements;
     }
 
     Expr term_of(const LinearForm& form) {
+        std::vector<LinearForm::Part> parts = form.parts;
+        std::ranges::stable_partition(parts, [](const auto& part) { return part.coefficient > 0; });
         Expr term;
-        for (const LinearForm::Part& part : form.parts) {
-            const Expr one =
-                part.coefficient == 1 ? part.atom : make_.times(part.atom, part.coefficient);
-            term = term ? make_.add(term, one) : one;
+        for (const auto& [atom, coefficient] : parts) {
+            const std::int64_t size = std::abs(coefficient);
+            if (!term)
+                term = coefficient == 1 ? atom : make_.times(atom, coefficient);
+            else if (const Expr one = size == 1 ? atom : make_.times(atom, size); coefficient > 0)
+                term = make_.add(term, one);
+            else
+                term = make_.subtract(term, one);
         }
         if (form.constant == 0) return term;
         return make_.add(term, make_.integer(form.constant));
@@ -466,8 +502,16 @@ class SharedOperands {
                 in_array.parts.push_back(
                     {make_.value(indices[number(part.direction)]), part.factor});
             }
-            here[term] = within(in_array, form);
+            // Residues and quotients have more points than what was split.
+            here[term] = within(term_of(in_array), range(in_array), range(form));
         }
+        // Where a condition keeps subscripts in bounds, those of other points have to be, too.
+        for (const Expr e : postorder({operand.term}))
+            if (const auto* access = std::get_if<Access>(&e->term))
+                for (std::size_t d = 0; d < access->at.size(); ++d)
+                    if (const auto found = here.find(access->at[d]); found != here.end())
+                        found->second = within(found->second, range(*linear_form(access->at[d])),
+                                               {0, program_.at(access->tensor).shape[d] - 1});
         std::vector<Expr> at;
         for (const Direction& direction : operand.directions) {
             LinearForm form{.constant = -span(direction).low, .parts = {}};

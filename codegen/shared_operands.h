@@ -1,5 +1,5 @@
-// codegen/shared_operands.h – padded and wrapped operands of contractions, evaluated once an
-// element
+// codegen/shared_operands.h – padded, wrapped and strided operands of contractions, evaluated once
+// an element
 #pragma once
 
 #include "dsl/bound.h"
@@ -11,7 +11,8 @@ struct SharedOperandLimits {
     double points = 1 << 18;  ///< of the equation, at least: smaller ones are tested at each point
     double reuse = 1;         ///< evaluations of the operand for each element, at least
     double users = 8;  ///< free points for each evaluation that the operand does not depend on ...
-    double much_reuse = 4;  ///< ... unless each element is evaluated that often
+    double strided_users = 2;  ///< instead, where neighbours would be apart: panels are no better
+    double much_reuse = 4;     ///< ... unless each element is evaluated that often
     /// Lanes that read beyond the ends of padded arrays are masked: `much_reuse` is no reason then.
     bool masks_padding = false;
     /// Arrays of what are numbers of bf16 are of bf16: products take them in pairs.
@@ -22,6 +23,9 @@ struct SharedOperandLimits {
 /// all of them for each o; a depthwise convolution reads each for many (y, r) alone. Such an
 /// operand becomes an array of its own over `u = y+r`, which the contraction reads without a
 /// condition.
+/// `Y[o,y] := X[2*y+r]*W[o,r]` reads X in lanes that are two elements apart. With r = 2*q+rho it
+/// reads an array of the residues rho and of u = y+q, in which they are neighbours, as those of an
+/// image are from row to row; conditions keep r to its range.
 [[nodiscard]] BoundProgram with_shared_operands(BoundProgram program,
                                                 const SharedOperandLimits& limits = {});
 

@@ -31,9 +31,8 @@ std::string text_of(const Kernel& kernel) {
 
 std::string_view name(Reading reading) {
     switch (reading) {
-        case Reading::packed:        return "packed";
-        case Reading::in_place:      return "direct";
-        case Reading::deinterleaved: return "deinterleaved";
+        case Reading::packed:   return "packed";
+        case Reading::in_place: return "direct";
     }
     return {};
 }

@@ -9,7 +9,8 @@
 namespace ricci::tests {
 namespace {
 
-constexpr codegen::SharedOperandLimits always = {.points = 0, .reuse = 0, .users = 0};
+constexpr codegen::SharedOperandLimits always = {
+    .points = 0, .reuse = 0, .users = 0, .strided_users = 0};
 
 std::string shared(const std::string& text, const Signature& signature,
                    const codegen::SharedOperandLimits& limits = always) {
@@ -43,11 +44,11 @@ TEST_CASE("a padded operand is an array over the sums of its indices") {
           "  shared.3[u.3] := u.3-1 >= 0 && u.3-1 < 30 ? X.0[clamp(u.3-1, 0, 29)] : 0.0\n"
           "for o.0 in 0:4, y.1 in 0:30:\n"
           "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3](shared.3[y.1+r.2]*W.1[o.0,r.2])\n");
-    CHECK(shared("Y[o,y] := X[wrap(2*y-r)]*W[o,r] where y in 0:20", line) ==
-          "for u.3 in 0:41:\n"
-          "  shared.3[u.3] := X.0[(u.3-2)%30]\n"
+    CHECK(shared("Y[o,y] := X[wrap(y-2*r)]*W[o,r] where y in 0:20", line) ==
+          "for u.3 in 0:24:\n"
+          "  shared.3[u.3] := X.0[(u.3-4)%30]\n"
           "for o.0 in 0:4, y.1 in 0:20:\n"
-          "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3](shared.3[2*y.1-r.2+2]*W.1[o.0,r.2])\n");
+          "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3](shared.3[y.1-2*r.2+4]*W.1[o.0,r.2])\n");
     CHECK(shared("Y[o,y] := (X[clamp(y-1)] + X[clamp(y+r)])*W[o,r] where y in 0:20", line) ==
           "for u.3 in 0:20:\n"
           "  shared.3[u.3] := X.0[clamp(u.3-1, 0, 29)]\n"

@@ -160,8 +160,8 @@ std::size_t check_result(const Program& program, const Arguments& arguments, Way
     BoundProgram classes = codegen::with_residue_classes(bound, 0);
     classes.outputs = {classes.equations.back().target};
     CHECK(values_of(runtime::evaluate(classes, given)[0]) == expected);
-    BoundProgram shared =
-        codegen::with_shared_operands(bound, {.points = 0, .reuse = 0, .users = 0});
+    BoundProgram shared = codegen::with_shared_operands(
+        bound, {.points = 0, .reuse = 0, .users = 0, .strided_users = 0});
     CHECK(values_of(runtime::evaluate(shared, given)[0]) == expected);
     if (ways == Ways::compiled_too) CHECK(values_of(Function(program)(named)) == expected);
     return classes.equations.size() - bound.equations.size();
