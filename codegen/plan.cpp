@@ -62,6 +62,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
                                                                  .reuse = 1,
                                                                  .users = 1,
                                                                  .strided_users = 1,
+                                                                 .strided_extent = 2,
                                                                  .much_reuse = 1}
                                            : SharedOperandLimits{};
     limits.masks_padding = has_masked_stores(target) && !is_forced;

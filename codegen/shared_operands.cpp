@@ -242,6 +242,7 @@ class SharedOperands {
     /// more; indices of one value aside.
     struct StridedForm {
         std::int64_t stride = 0;
+        std::int64_t extent = 0;  ///< of y
         Direction reduced;
     };
     [[nodiscard]] std::optional<StridedForm> strided_form(const BoundEquation& equation,
@@ -261,6 +262,7 @@ class SharedOperands {
             }
             if (result.stride != 0) return std::nullopt;
             result.stride = std::abs(part.coefficient);
+            result.extent = program_.at(index).extent();
         }
         return result.stride < 2 ? std::nullopt : std::optional(std::move(result));
     }
@@ -313,7 +315,8 @@ class SharedOperands {
                 continue;
             const std::vector<LinearForm> innermost = forms_in(access->at.back());
             const auto is_strided = [&](const LinearForm& form) {
-                return strided_form(equation, form).has_value();
+                const std::optional<StridedForm> found = strided_form(equation, form);
+                return found && found->extent >= limits_.strided_extent;
             };
             if (innermost.empty() || !std::ranges::all_of(innermost, is_strided)) continue;
             strided.accesses.emplace(e, true);

@@ -2,6 +2,8 @@
 // an element
 #pragma once
 
+#include <cstdint>
+
 #include "dsl/bound.h"
 
 namespace ricci::codegen {
@@ -12,7 +14,8 @@ struct SharedOperandLimits {
     double reuse = 1;         ///< evaluations of the operand for each element, at least
     double users = 8;  ///< free points for each evaluation that the operand does not depend on ...
     double strided_users = 2;  ///< instead, where neighbours would be apart: panels are no better
-    double much_reuse = 4;     ///< ... unless each element is evaluated that often
+    std::int64_t strided_extent = 8;  ///< of a row of such neighbours, at least: they fill lanes
+    double much_reuse = 4;            ///< ... unless each element is evaluated that often
     /// Lanes that read beyond the ends of padded arrays are masked: `much_reuse` is no reason then.
     bool masks_padding = false;
     /// Arrays of what are numbers of bf16 are of bf16: products take them in pairs.

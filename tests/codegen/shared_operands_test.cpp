@@ -10,7 +10,7 @@ namespace ricci::tests {
 namespace {
 
 constexpr codegen::SharedOperandLimits always = {
-    .points = 0, .reuse = 0, .users = 0, .strided_users = 0};
+    .points = 0, .reuse = 0, .users = 0, .strided_users = 0, .strided_extent = 2};
 
 std::string shared(const std::string& text, const Signature& signature,
                    const codegen::SharedOperandLimits& limits = always) {

@@ -35,7 +35,8 @@ bool has_array(const BoundProgram& program) {
 
 std::string shared(const std::string& text, const Signature& signature) {
     const std::string all = str(codegen::with_shared_operands(
-        tests::bound(text, signature), {.points = 0, .reuse = 0, .users = 0, .strided_users = 2}));
+        tests::bound(text, signature),
+        {.points = 0, .reuse = 0, .users = 0, .strided_users = 2, .strided_extent = 2}));
     const std::size_t begin = all.find("\nfor ") + 1;
     return all.substr(begin, all.find("outputs ") - begin);
 }

@@ -161,7 +161,7 @@ std::size_t check_result(const Program& program, const Arguments& arguments, Way
     classes.outputs = {classes.equations.back().target};
     CHECK(values_of(runtime::evaluate(classes, given)[0]) == expected);
     BoundProgram shared = codegen::with_shared_operands(
-        bound, {.points = 0, .reuse = 0, .users = 0, .strided_users = 0});
+        bound, {.points = 0, .reuse = 0, .users = 0, .strided_users = 0, .strided_extent = 2});
     CHECK(values_of(runtime::evaluate(shared, given)[0]) == expected);
     if (ways == Ways::compiled_too) CHECK(values_of(Function(program)(named)) == expected);
     return classes.equations.size() - bound.equations.size();

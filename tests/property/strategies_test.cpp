@@ -56,9 +56,12 @@ Target small_target(std::uint64_t seed, Forced forced) {
 /// The program with the sums that these rewritings make: for tiles and lanes.
 BoundProgram rewritten(BoundProgram program) {
     program = codegen::with_residue_classes(codegen::with_few_points(std::move(program)), 0);
-    return codegen::with_shared_operands(
-        std::move(program),
-        {.points = 0, .reuse = 1, .users = 1, .strided_users = 1, .much_reuse = 1});
+    return codegen::with_shared_operands(std::move(program), {.points = 0,
+                                                              .reuse = 1,
+                                                              .users = 1,
+                                                              .strided_users = 1,
+                                                              .strided_extent = 2,
+                                                              .much_reuse = 1});
 }
 
 /// How many plans each strategy changes.
