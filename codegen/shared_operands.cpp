@@ -9,13 +9,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
+#include "codegen/operand_forms.h"
+#include "dsl/affine_form.h"
 #include "dsl/extent.h"
 #include "dsl/walk.h"
 
@@ -26,169 +27,6 @@ namespace {
 constexpr double most_elements = 1 << 27;
 /// Longer bodies stay: each of their subterms would be read as a whole.
 constexpr std::size_t most_nodes = 256;
-
-/// The indices of a linear form and their coefficients, the first one positive.
-using Direction = std::vector<std::pair<std::uint32_t, std::int64_t>>;
-
-/// An operand as a function of directions.
-struct Operand {
-    Expr term;
-    std::vector<Direction> directions;  ///< those of the innermost subscripts last
-    std::vector<Expr> forms;            ///< the integer terms that are linear in one direction
-};
-
-bool is_i64(Expr e) { return e->dtype == DType::i64; }
-
-/// The form over index values alone, if the term is one and depends on an index.
-std::optional<LinearForm> index_form(Expr e) {
-    if (!is_i64(e)) return std::nullopt;
-    std::optional<LinearForm> form = linear_form(e);
-    if (!form || form->parts.empty()) return std::nullopt;
-    const bool is_linear = std::ranges::all_of(form->parts, [](const LinearForm::Part& part) {
-        return std::holds_alternative<IndexValue>(part.atom->term);
-    });
-    return is_linear ? form : std::nullopt;
-}
-
-IndexId index_of(const LinearForm::Part& part) {
-    return std::get<IndexValue>(part.atom->term).index;
-}
-
-/// A multiple of the value of a direction.
-struct Multiple {
-    std::int64_t factor = 1;
-    Direction direction;
-};
-Multiple multiple(Direction parts) {
-    std::ranges::sort(parts);
-    std::int64_t factor = 0;
-    for (const auto& [index, coefficient] : parts) factor = std::gcd(factor, coefficient);
-    if (parts.front().second < 0) factor = -factor;
-    for (auto& [index, coefficient] : parts) coefficient /= factor;
-    return {factor, std::move(parts)};
-}
-/// Accesses of an equation whose neighbours are not neighbours in memory, and the reduced indices
-/// r = s*q + rho that were split for them: by rho.
-struct Strided {
-    struct Split {
-        IndexId reduced{};  ///< r
-        std::int64_t step = 1;
-        std::optional<IndexId> quotient;  ///< if there are several
-    };
-    ExprMap<bool> accesses;
-    /// A condition may keep other accesses in bounds, which would not hold for an array.
-    bool is_alone = false;
-    std::map<std::uint32_t, Split> residues;
-};
-
-/// The indices of a residue are a direction of their own, the first; the constant is left out.
-std::vector<Multiple> multiples(const LinearForm& form, const Strided& strided) {
-    Direction of_residue;
-    Direction others;
-    for (const LinearForm::Part& part : form.parts) {
-        const auto index = std::uint32_t(index_of(part));
-        (strided.residues.contains(index) ? of_residue : others)
-            .emplace_back(index, part.coefficient);
-    }
-    std::vector<Multiple> result;
-    if (!of_residue.empty()) result.push_back(multiple(std::move(of_residue)));
-    if (!others.empty()) result.push_back(multiple(std::move(others)));
-    return result;
-}
-
-/// Reads a subterm; `is_good` unless it depends on data or on an index in two ways.
-class Reader {
-  public:
-    Reader(Expr root, const Strided& strided) : strided_(strided) {
-        operand_.term = root;
-        // Subscripts first: they give the order of the dimensions.
-        for (const Expr e : postorder({root}))
-            if (const auto* access = std::get_if<Access>(&e->term)) {
-                is_read_ = true;
-                if (strided_.accesses.contains(e)) is_plain_ = false;
-                for (const Expr subscript : access->at) read(subscript, true);
-            }
-        read(root, false);
-    }
-    /// Nothing when the term is no function of directions, or a plain read.
-    std::optional<Operand> operand() && {
-        if (!is_good_ || !is_read_ || is_plain_) return std::nullopt;
-        return std::move(operand_);
-    }
-
-  private:
-    void read(Expr e, bool is_subscript) {
-        if (!is_good_ || !seen_[is_subscript ? 1 : 0].emplace(e, true).second) return;
-        if (const std::optional<LinearForm> form = index_form(e)) {
-            add(e, multiples(*form, strided_));
-            return;
-        }
-        if (const auto* apply = std::get_if<Apply>(&e->term)) {
-            // What a padded or wrapped subscript is made of.
-            if (is_subscript && !strided_.is_alone) is_plain_ = false;
-            for (const Expr arg : apply->args) read(arg, is_subscript);
-        } else if (const auto* cast = std::get_if<Cast>(&e->term)) {
-            read(cast->a, is_subscript);
-        } else if (const auto* access = std::get_if<Access>(&e->term)) {
-            // Data decides the place: it depends on more than the form of a subscript.
-            if (is_subscript) is_good_ = false;
-            for (const Expr subscript : access->at) read(subscript, true);
-        } else if (!std::holds_alternative<Literal>(e->term)) {
-            is_good_ = false;
-        }
-    }
-    void add(Expr form, const std::vector<Multiple>& parts) {
-        operand_.forms.push_back(form);
-        // Of residues and quotients the residues stand first, for all subscripts.
-        const bool is_split = parts.size() > 1;
-        auto& directions = operand_.directions;
-        if (is_split && !first_split_) first_split_ = directions.size();
-        for (const Multiple& part : parts) {
-            for (const auto& [index, coefficient] : part.direction) {
-                const auto [found, is_new] = direction_of_.emplace(index, part.direction);
-                if (!is_new && found->second != part.direction) is_good_ = false;
-            }
-            if (std::ranges::find(directions, part.direction) != directions.end()) continue;
-            const bool is_residue = is_split && &part == &parts.front();
-            directions.insert(is_residue ? directions.begin() + std::ptrdiff_t((*first_split_)++)
-                                         : directions.end(),
-                              part.direction);
-        }
-    }
-
-    const Strided& strided_;
-    std::optional<std::size_t> first_split_;  ///< behind the residues so far
-    Operand operand_;
-    std::map<std::uint32_t, Direction> direction_of_;
-    ExprMap<bool> seen_[2];  ///< inside a subscript, and not
-    bool is_good_ = true;
-    bool is_read_ = false;
-    bool is_plain_ = true;
-};
-
-/// Whether every value of an f32 term is a number of bf16: one that is only chosen, or 0.
-bool is_of_bf16(Expr e) {
-    if (const auto* cast = std::get_if<Cast>(&e->term))
-        return e->dtype == DType::f32 && cast->a->dtype == DType::bf16;
-    const auto* apply = std::get_if<Apply>(&e->term);
-    if (apply == nullptr || apply->op != Op::select) return false;
-    const auto is_stored = [](Expr value) { return is_literal(value, 0) || is_of_bf16(value); };
-    return is_stored(apply->args[1]) && is_stored(apply->args[2]);
-}
-
-/// Whether the term is an element of an array that is padded and nothing else (what
-/// codegen/guarded_reads finds again).
-bool is_padded(Expr e) {
-    const auto* apply = std::get_if<Apply>(&e->term);
-    if (apply == nullptr || apply->op != Op::select || !is_literal(apply->args[2])) return false;
-    const auto* access = std::get_if<Access>(&apply->args[1]->term);
-    if (access == nullptr) return is_padded(apply->args[1]);
-    return std::ranges::all_of(access->at, [](Expr subscript) {
-        const auto* clamp = std::get_if<Apply>(&subscript->term);
-        return index_form(subscript) || is_literal(subscript) ||
-               (clamp != nullptr && clamp->op == Op::clamp && index_form(clamp->args[0]));
-    });
-}
 
 class SharedOperands {
   public:
@@ -358,7 +196,7 @@ class SharedOperands {
             strided.accesses.emplace(make_.with(access, numbers), true);
         strided_ = std::move(strided);
         const bool do_all_pay = std::ranges::all_of(strided_.accesses, [&](const auto& each) {
-            const std::optional<Operand> operand = Reader(each.first, strided_).operand();
+            const std::optional<Operand> operand = read_operand(each.first, strided_);
             return operand && pays(result, *operand);
         });
         if (do_all_pay)
@@ -409,7 +247,7 @@ class SharedOperands {
     }
     Expr shared_anew(const BoundEquation& equation, Expr e) {
         if (e->dtype == DType::f32 || e->dtype == DType::f64) {
-            const std::optional<Operand> operand = Reader(e, strided_).operand();
+            const std::optional<Operand> operand = read_operand(e, strided_);
             if (operand && pays(equation, *operand)) return array_of(*operand);
             if (operand && is_masked(e)) return e;
         }
@@ -484,49 +322,108 @@ class SharedOperands {
         if (form.constant == 0) return term;
         return make_.add(term, make_.integer(form.constant));
     }
-    /// Defines the array of the operand; the operand as an element of it.
-    Expr array_of(const Operand& operand) {
-        std::vector<IndexId> indices;
-        Shape shape;
-        for (const Direction& direction : operand.directions) {
-            shape.push_back(span(direction).extent);
-            indices.push_back(make_.index("u", shape.back()));
-        }
-        const auto number = [&](const Direction& direction) {
-            return std::size_t(std::ranges::find(operand.directions, direction) -
-                               operand.directions.begin());
-        };
+    /// The forms of the operand in the indices of its array.
+    ExprMap<Expr> in_array(const Operand& operand, const std::vector<IndexId>& indices) {
         ExprMap<Expr> here;
         for (const Expr term : operand.forms) {
             const LinearForm form = *linear_form(term);
-            LinearForm in_array{.constant = form.constant, .parts = {}};
+            LinearForm inside{.constant = form.constant, .parts = {}};
             for (const Multiple& part : multiples(form, strided_)) {
-                in_array.constant += part.factor * span(part.direction).low;
-                in_array.parts.push_back(
-                    {make_.value(indices[number(part.direction)]), part.factor});
+                const auto number = std::ranges::find(operand.directions, part.direction) -
+                                    operand.directions.begin();
+                inside.constant += part.factor * span(part.direction).low;
+                inside.parts.push_back({make_.value(indices[std::size_t(number)]), part.factor});
             }
+            here[term] = term_of(inside);
             // Residues and quotients have more points than what was split.
-            here[term] = within(term_of(in_array), range(in_array), range(form));
+            if (!strided_.residues.empty())
+                here[term] = within(here[term], range(inside), range(form));
         }
         // Where a condition keeps subscripts in bounds, those of other points have to be, too.
         for (const Expr e : postorder({operand.term}))
             if (const auto* access = std::get_if<Access>(&e->term))
                 for (std::size_t d = 0; d < access->at.size(); ++d)
-                    if (const auto found = here.find(access->at[d]); found != here.end())
-                        found->second = within(found->second, range(*linear_form(access->at[d])),
+                    if (const auto found = here.find(access->at[d]); found != here.end()) {
+                        const LinearForm form = *linear_form(access->at[d]);
+                        const LinearForm inside = index_form(found->second).value_or(form);
+                        found->second = within(found->second, range(inside),
                                                {0, program_.at(access->tensor).shape[d] - 1});
+                    }
+        return here;
+    }
+
+    /// Zeros that the last dimension of a padded operand begins with and ends in, at least.
+    std::int64_t zeros_between_rows(const Operand& operand, const ExprMap<Expr>& here,
+                                    IndexId last) {
+        if (operand.directions.size() < 2 || !is_padded(operand.term)) return 0;
+        std::int64_t first = 0;
+        std::int64_t behind = 0;
+        const std::int64_t extent = program_.at(last).extent();
+        for (Expr e = operand.term; std::holds_alternative<Apply>(e->term);
+             e = std::get<Apply>(e->term).args[1]) {
+            for (const Expr part : conjuncts(std::get<Apply>(e->term).args[0])) {
+                Variables variables({last});
+                affine::System system;
+                (void)add_condition(system, substitute(make_.context(), part, here), variables);
+                if (variables.size() != 1 || !system.equalities.empty()) continue;
+                for (const affine::Form& form : system.inequalities) {
+                    const auto is_zero = [&](std::int64_t at) {
+                        return form.at(0) * at + form.constant < 0;
+                    };
+                    std::int64_t count = 0;
+                    while (count < extent && is_zero(count)) ++count;
+                    first = std::max(first, count);
+                    for (count = 0; count < extent && is_zero(extent - 1 - count);) ++count;
+                    behind = std::max(behind, count);
+                }
+            }
+        }
+        const std::int64_t zeros = std::min(first, behind);
+        return 2 * zeros < extent ? zeros : 0;
+    }
+
+    /// Defines the array of the operand; the operand as an element of it.
+    Expr array_of(const Operand& operand) {
+        std::vector<IndexId> indices;
+        Shape shape;
         std::vector<Expr> at;
         for (const Direction& direction : operand.directions) {
+            shape.push_back(span(direction).extent);
+            indices.push_back(make_.index("u", shape.back()));
             LinearForm form{.constant = -span(direction).low, .parts = {}};
             for (const auto& [index, coefficient] : direction)
                 form.parts.push_back({make_.value(IndexId{index}), coefficient});
             at.push_back(term_of(form));
         }
+        ExprMap<Expr> here = in_array(operand, indices);
+        std::vector<Expr> target;
+        for (const IndexId index : indices) target.push_back(make_.value(index));
+        // Zeros behind one row are those before the next: what is walked over all rows is shorter.
+        const std::int64_t zeros = zeros_between_rows(operand, here, indices.back());
+        if (zeros > 0) {
+            const std::int64_t pitch = shape.back() - zeros;
+            const auto join = [&](std::vector<Expr>& subscripts) {
+                const Expr last = subscripts.back();
+                subscripts.pop_back();
+                subscripts.back() = make_.add(make_.times(subscripts.back(), pitch), last);
+            };
+            join(at);
+            join(target);
+            // A row more for the zeros behind the last one.
+            program_.indices[position(indices.back())].upper -= zeros;
+            program_.indices[position(indices.rbegin()[1])].upper += 1;
+            shape.pop_back();
+            shape.back() = (shape.back() + 1) * pitch;
+            here = in_array(operand, indices);
+        }
         const DType dtype = operand.term->dtype;
         const DType stored = limits_.keeps_bf16 && is_of_bf16(operand.term) ? DType::bf16 : dtype;
         const TensorId array = make_.array("shared", stored, std::move(shape));
-        program_.tensors[position(array)].is_stored = true;
-        make_.define(array, indices, substitute(make_.context(), operand.term, here));
+        BoundTensor& made = program_.tensors[position(array)];
+        made.is_stored = true;
+        made.is_partial = zeros > 0;
+        make_.define(array, std::move(target), indices,
+                     substitute(make_.context(), operand.term, here));
         const Expr element = make_.context().access(array, std::move(at), stored);
         return stored == dtype ? element : make_.context().cast(element, dtype);
     }

@@ -59,6 +59,27 @@ TEST_CASE("a padded operand is an array over the sums of its indices") {
           "shared.4[y.1+r.2])*W.1[o.0,r.2])\n");
 }
 
+TEST_CASE("zeros behind a row of a padded operand are those before the next") {
+    const Signature image = {{"X", array({8, 9})}, {"W", array({4, 3, 3})}};
+    CHECK(shared("Y[o,y,x] := X[pad(y+r-1),pad(x+s-1)]*W[o,r,s] where y in 0:8, x in 0:9", image) ==
+          "for u.5 in 0:11, u.6 in 0:10:\n"
+          "  shared.3[10*u.5+u.6] := u.5-1 >= 0 && u.5-1 < 8 ? (u.6-1 >= 0 && u.6-1 < 9 ? "
+          "X.0[clamp(u.5-1, 0, 7),clamp(u.6-1, 0, 8)] : 0.0) : 0.0\n"
+          "for o.0 in 0:4, y.1 in 0:8, x.2 in 0:9:\n"
+          "  Y.2[o.0,y.1,x.2] := f32 sum[r.3 in 0:3, s.4 in 0:3]"
+          "(shared.3[10*(y.1+r.3)+x.2+s.4]*W.1[o.0,r.3,s.4])\n");
+    // Rows that are not padded: the row more is the last one again.
+    CHECK(shared("Y[o,y,x] := X[y+r,pad(x+s-2,2)]*W[o,r,s]", image)
+              .find("shared.3[11*u.5+u.6] := u.6-2 >= 0 && u.6-2 < 9 ? X.0[min(u.5, 7),"
+                    "clamp(u.6-2, 0, 8)] : 0.0\n") != std::string::npos);
+    // One side without zeros, and values that are no zeros.
+    CHECK(shared("Y[o,y,x] := X[pad(y+r),pad(x+s)]*W[o,r,s] where y in 0:8, x in 0:9", image)
+              .find("shared.3[u.5,u.6] :=") != std::string::npos);
+    CHECK(
+        shared("Y[o,y,x] := X[clamp(y+r-1),clamp(x+s-1)]*W[o,r,s] where y in 0:8, x in 0:9", image)
+            .find("shared.3[u.5,u.6] :=") != std::string::npos);
+}
+
 TEST_CASE("operands stay where they are") {
     const auto stays = [](const std::string& text, const Signature& signature,
                           const codegen::SharedOperandLimits& limits = always) {
