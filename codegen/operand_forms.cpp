@@ -67,7 +67,7 @@ class Reader {
         read(root, false);
     }
     /// Nothing when the term is no function of directions, or a plain read.
-    std::optional<Operand> operand() && {
+    std::optional<OperandForms> operand() && {
         if (!is_good_ || !is_read_ || is_plain_) return std::nullopt;
         return std::move(operand_);
     }
@@ -114,7 +114,7 @@ class Reader {
 
     const Strided& strided_;
     std::optional<std::size_t> first_split_;  ///< behind the residues so far
-    Operand operand_;
+    OperandForms operand_;
     std::map<std::uint32_t, Direction> direction_of_;
     ExprMap<bool> seen_[2];  ///< inside a subscript, and not
     bool is_good_ = true;
@@ -124,7 +124,7 @@ class Reader {
 
 }  // namespace
 
-std::optional<Operand> read_operand(Expr term, const Strided& strided) {
+std::optional<OperandForms> read_operand(Expr term, const Strided& strided) {
     return Reader(term, strided).operand();
 }
 

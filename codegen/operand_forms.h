@@ -17,7 +17,7 @@ namespace ricci::codegen {
 using Direction = std::vector<std::pair<std::uint32_t, std::int64_t>>;
 
 /// An operand as a function of directions.
-struct Operand {
+struct OperandForms {
     Expr term;
     std::vector<Direction> directions;  ///< those of the innermost subscripts last
     std::vector<Expr> forms;            ///< the integer terms that are linear in one direction
@@ -50,7 +50,7 @@ struct Strided {
 [[nodiscard]] std::vector<Multiple> multiples(const LinearForm& form, const Strided& strided);
 
 /// Nothing when the term is no function of directions, or a plain read of neighbours.
-[[nodiscard]] std::optional<Operand> read_operand(Expr term, const Strided& strided);
+[[nodiscard]] std::optional<OperandForms> read_operand(Expr term, const Strided& strided);
 
 /// Whether every value of an f32 term is a number of bf16: one that is only chosen, or 0.
 [[nodiscard]] bool is_of_bf16(Expr e);

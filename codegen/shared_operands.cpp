@@ -61,7 +61,8 @@ class SharedOperands {
     }
     [[nodiscard]] bool is_large(const BoundEquation& equation) const {
         return equation.reduction &&
-               points(equation.indices) * points(equation.reduction->indices) >= limits_.points &&
+               points(equation.indices) * points(equation.reduction->indices) >=
+                   std::max(limits_.points, 1.0) &&
                postorder({equation.value}).size() <= most_nodes;
     }
 
@@ -136,26 +137,20 @@ class SharedOperands {
                          residue);
     }
 
-    /// Reduced indices of operands whose innermost subscripts are strided by the stride's residues,
-    /// where arrays of the operands pay.
-    void split_strided(BoundEquation& equation) {
-        // Others depend on the order of their points, or on their number.
-        const Reducer reducer = equation.reduction->reducer;
-        if (reducer != Reducer::sum && reducer != Reducer::prod && reducer != Reducer::max &&
-            reducer != Reducer::min)
-            return;
+    /// The accesses whose innermost subscripts are strided, and their reduced indices split;
+    /// nothing when there is none, or an index would be split in two ways.
+    std::optional<Strided> find_strided(const BoundEquation& equation) {
+        const auto is_strided = [&](const LinearForm& form) {
+            const std::optional<StridedForm> found = strided_form(equation, form);
+            return found && found->extent >= limits_.strided_extent;
+        };
         Strided strided;
         for (const Expr e : postorder({equation.value})) {
             const auto* access = std::get_if<Access>(&e->term);
             if (access == nullptr || access->at.empty()) continue;
-            if (std::ranges::find(program_.at(access->tensor).shape, 0) !=
-                program_.at(access->tensor).shape.end())
-                continue;
+            const Shape& shape = program_.at(access->tensor).shape;
+            if (std::ranges::find(shape, 0) != shape.end()) continue;
             const std::vector<LinearForm> innermost = forms_in(access->at.back());
-            const auto is_strided = [&](const LinearForm& form) {
-                const std::optional<StridedForm> found = strided_form(equation, form);
-                return found && found->extent >= limits_.strided_extent;
-            };
             if (innermost.empty() || !std::ranges::all_of(innermost, is_strided)) continue;
             strided.accesses.emplace(e, true);
             for (const Expr subscript : access->at)
@@ -164,16 +159,20 @@ class SharedOperands {
                         for (const auto& [index, factor] : found->reduced)
                             if (!split(IndexId{index},
                                        found->stride / std::gcd(found->stride, factor), strided))
-                                return;
+                                return std::nullopt;
         }
-        if (strided.accesses.empty()) return;
+        return strided.accesses.empty() ? std::nullopt : std::optional(std::move(strided));
+    }
+
+    /// The equation over the quotients and residues of split indices; so are the accesses then.
+    BoundEquation over_residues(const BoundEquation& equation, Strided& strided) {
         EquationMaker::Numbers numbers;
         BoundEquation result = equation;
-        for (const std::vector<IndexId>* indices : {&result.indices, &result.reduction->indices})
+        std::vector<IndexId>& reduced = result.reduction->indices;
+        for (const std::vector<IndexId>* indices : {&result.indices, &reduced})
             for (const IndexId id : *indices)
                 if (program_.at(id).extent() == 1)
                     numbers.emplace(std::uint32_t(id), make_.integer(program_.at(id).lower));
-        std::vector<IndexId>& reduced = result.reduction->indices;
         Expr condition;
         for (const auto& [rho, split] : strided.residues) {
             const Expr r = number(rho, split);
@@ -194,9 +193,22 @@ class SharedOperands {
         result.value = make_.with(result.value, numbers);
         for (const auto& [access, _] : std::exchange(strided.accesses, {}))
             strided.accesses.emplace(make_.with(access, numbers), true);
-        strided_ = std::move(strided);
+        return result;
+    }
+
+    /// Splits reduced indices by the residues of strides where arrays of all strided operands pay.
+    void split_strided(BoundEquation& equation) {
+        // Others depend on the order of their points, or on their number.
+        const Reducer reducer = equation.reduction->reducer;
+        if (reducer != Reducer::sum && reducer != Reducer::prod && reducer != Reducer::max &&
+            reducer != Reducer::min)
+            return;
+        std::optional<Strided> strided = find_strided(equation);
+        if (!strided) return;
+        BoundEquation result = over_residues(equation, *strided);
+        strided_ = std::move(*strided);
         const bool do_all_pay = std::ranges::all_of(strided_.accesses, [&](const auto& each) {
-            const std::optional<Operand> operand = read_operand(each.first, strided_);
+            const std::optional<OperandForms> operand = read_operand(each.first, strided_);
             return operand && pays(result, *operand);
         });
         if (do_all_pay)
@@ -204,6 +216,9 @@ class SharedOperands {
         else
             strided_ = {};
     }
+
+    // Arrays.
+
     struct Range {
         std::int64_t low = 0;
         std::int64_t high = 0;  ///< inclusive
@@ -247,7 +262,7 @@ class SharedOperands {
     }
     Expr shared_anew(const BoundEquation& equation, Expr e) {
         if (e->dtype == DType::f32 || e->dtype == DType::f64) {
-            const std::optional<Operand> operand = read_operand(e, strided_);
+            const std::optional<OperandForms> operand = read_operand(e, strided_);
             if (operand && pays(equation, *operand)) return array_of(*operand);
             if (operand && is_masked(e)) return e;
         }
@@ -285,7 +300,7 @@ class SharedOperands {
         });
     }
     [[nodiscard]] bool is_masked(Expr e) const { return limits_.masks_padding && is_padded(e); }
-    [[nodiscard]] bool pays(const BoundEquation& equation, const Operand& operand) const {
+    [[nodiscard]] bool pays(const BoundEquation& equation, const OperandForms& operand) const {
         double evaluations = 1;
         double elements = 1;
         std::set<std::uint32_t> indices;
@@ -323,7 +338,7 @@ class SharedOperands {
         return make_.add(term, make_.integer(form.constant));
     }
     /// The forms of the operand in the indices of its array.
-    ExprMap<Expr> in_array(const Operand& operand, const std::vector<IndexId>& indices) {
+    ExprMap<Expr> in_array(const OperandForms& operand, const std::vector<IndexId>& indices) {
         ExprMap<Expr> here;
         for (const Expr term : operand.forms) {
             const LinearForm form = *linear_form(term);
@@ -352,8 +367,9 @@ class SharedOperands {
         return here;
     }
 
-    /// Zeros that the last dimension of a padded operand begins with and ends in, at least.
-    std::int64_t zeros_between_rows(const Operand& operand, const ExprMap<Expr>& here,
+    /// Fills, as zeros, that the last dimension of a padded operand begins with and ends in, at
+    /// least.
+    std::int64_t fills_between_rows(const OperandForms& operand, const ExprMap<Expr>& here,
                                     IndexId last) {
         if (operand.directions.size() < 2 || !is_padded(operand.term)) return 0;
         std::int64_t first = 0;
@@ -361,29 +377,32 @@ class SharedOperands {
         const std::int64_t extent = program_.at(last).extent();
         for (Expr e = operand.term; std::holds_alternative<Apply>(e->term);
              e = std::get<Apply>(e->term).args[1]) {
+            // Those of other dimensions may be others.
+            if (std::get<Apply>(e->term).args[2] != std::get<Apply>(operand.term->term).args[2])
+                return 0;
             for (const Expr part : conjuncts(std::get<Apply>(e->term).args[0])) {
                 Variables variables({last});
                 affine::System system;
                 (void)add_condition(system, substitute(make_.context(), part, here), variables);
                 if (variables.size() != 1 || !system.equalities.empty()) continue;
                 for (const affine::Form& form : system.inequalities) {
-                    const auto is_zero = [&](std::int64_t at) {
+                    const auto is_fill = [&](std::int64_t at) {
                         return form.at(0) * at + form.constant < 0;
                     };
                     std::int64_t count = 0;
-                    while (count < extent && is_zero(count)) ++count;
+                    while (count < extent && is_fill(count)) ++count;
                     first = std::max(first, count);
-                    for (count = 0; count < extent && is_zero(extent - 1 - count);) ++count;
+                    for (count = 0; count < extent && is_fill(extent - 1 - count);) ++count;
                     behind = std::max(behind, count);
                 }
             }
         }
-        const std::int64_t zeros = std::min(first, behind);
-        return 2 * zeros < extent ? zeros : 0;
+        const std::int64_t fills = std::min(first, behind);
+        return 2 * fills < extent ? fills : 0;
     }
 
     /// Defines the array of the operand; the operand as an element of it.
-    Expr array_of(const Operand& operand) {
+    Expr array_of(const OperandForms& operand) {
         std::vector<IndexId> indices;
         Shape shape;
         std::vector<Expr> at;
@@ -398,10 +417,10 @@ class SharedOperands {
         ExprMap<Expr> here = in_array(operand, indices);
         std::vector<Expr> target;
         for (const IndexId index : indices) target.push_back(make_.value(index));
-        // Zeros behind one row are those before the next: what is walked over all rows is shorter.
-        const std::int64_t zeros = zeros_between_rows(operand, here, indices.back());
-        if (zeros > 0) {
-            const std::int64_t pitch = shape.back() - zeros;
+        // Fills behind one row are those before the next: what is walked over all rows is shorter.
+        const std::int64_t fills = fills_between_rows(operand, here, indices.back());
+        if (fills > 0) {
+            const std::int64_t pitch = shape.back() - fills;
             const auto join = [&](std::vector<Expr>& subscripts) {
                 const Expr last = subscripts.back();
                 subscripts.pop_back();
@@ -409,8 +428,8 @@ class SharedOperands {
             };
             join(at);
             join(target);
-            // A row more for the zeros behind the last one.
-            program_.indices[position(indices.back())].upper -= zeros;
+            // A row more for the fills behind the last one.
+            program_.indices[position(indices.back())].upper -= fills;
             program_.indices[position(indices.rbegin()[1])].upper += 1;
             shape.pop_back();
             shape.back() = (shape.back() + 1) * pitch;
@@ -421,7 +440,7 @@ class SharedOperands {
         const TensorId array = make_.array("shared", stored, std::move(shape));
         BoundTensor& made = program_.tensors[position(array)];
         made.is_stored = true;
-        made.is_partial = zeros > 0;
+        made.is_partial = fills > 0;
         make_.define(array, std::move(target), indices,
                      substitute(make_.context(), operand.term, here));
         const Expr element = make_.context().access(array, std::move(at), stored);

@@ -63,6 +63,7 @@ struct alignas(cache_line_bytes) Board {
 
     /// Works from the part `start` on until no task is left.
     void take_part(std::size_t start, int worker) noexcept {
+        const Crew::Work& run = *work;
         try {
             for (std::size_t i = 0; i < parts_used; ++i) {
                 Part& part = parts[(start + i) % parts_used];
@@ -74,7 +75,7 @@ struct alignas(cache_line_bytes) Board {
                         first + std::max<std::int64_t>(1, (part.end - first) / 4);
                     if (!part.next.compare_exchange_weak(first, last, std::memory_order_relaxed))
                         continue;
-                    (*work)(first* grain, std::min(last * grain, tasks), worker);
+                    run(first * grain, std::min(last * grain, tasks), worker);
                     first = part.next.load(std::memory_order_relaxed);
                 }
             }

@@ -9,10 +9,9 @@
 namespace ricci::runtime {
 
 /// A calling thread and its helpers. A helper that has nothing to do looks out for work for a
-/// while before its thread sleeps: waking a thread takes longer (30 us on a virtual machine) than
-/// many a kernel runs. Each thread begins in its own part of the tasks, the same one for every
-/// kernel of as many tasks, so that what one kernel wrote is near for the next; whoever is done
-/// goes on in the others' parts.
+/// while before its thread sleeps: waking a thread takes longer than many a kernel runs. Each
+/// thread begins in its own part of the tasks, the same one for every kernel of as many tasks, so
+/// that what one kernel wrote is near for the next; whoever is done goes on in the others' parts.
 class Crew {
   public:
     /// The tasks [first, last); no two calls of one job at once have the same worker.

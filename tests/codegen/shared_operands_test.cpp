@@ -19,6 +19,13 @@ std::string shared(const std::string& text, const Signature& signature,
     return all.substr(begin, all.find("outputs ") - begin);
 }
 
+/// Where products are not shared as wholes.
+std::string shared_strided(const std::string& text, const Signature& signature) {
+    codegen::SharedOperandLimits limits = always;
+    limits.strided_users = 2;
+    return shared(text, signature, limits);
+}
+
 const Signature line = {{"X", array({30})}, {"W", array({4, 3})}};
 
 }  // namespace
@@ -80,6 +87,25 @@ TEST_CASE("zeros behind a row of a padded operand are those before the next") {
             .find("shared.3[u.5,u.6] :=") != std::string::npos);
 }
 
+TEST_CASE("rows whose ends hold other values than the rows around them are stored apart") {
+    const Signature image = {{"X", array({40, 41})}, {"W", array({40, 3, 3})}};
+    const auto padded = [](const char* columns, const char* rows) {
+        return format(
+            "Y[o,y,x] := select(y+r >= 1 && y+r < 41, select(x+s >= 1 && x+s < 42, "
+            "X[clamp(y+r-1),clamp(x+s-1)], {}), {})*W[o,r,s] where y in 0:40, x in 0:41",
+            columns, rows);
+    };
+    const auto is_joined = [&](const std::string& text) {
+        return shared(text, image).find("shared.3[42*u.5+u.6] :=") != std::string::npos;
+    };
+    CHECK(is_joined(padded("2.0", "2.0")));
+    CHECK_FALSE(is_joined(padded("2.0", "3.0")));
+    CHECK_FALSE(is_joined(padded("0.0", "3.0")));
+    for (const char* const columns : {"0.0", "2.0"})
+        for (const char* const rows : {"0.0", "2.0", "3.0"})
+            CHECK(compiled_difference(bound(padded(columns, rows), image), image) == "");
+}
+
 TEST_CASE("operands stay where they are") {
     const auto stays = [](const std::string& text, const Signature& signature,
                           const codegen::SharedOperandLimits& limits = always) {
@@ -104,6 +130,57 @@ TEST_CASE("an operand that alone has all indices is shared where each element is
           std::string::npos);
     CHECK(shared(depthwise, given, {.points = 0, .users = 8, .much_reuse = 6}).find("shared") ==
           std::string::npos);
+}
+
+TEST_CASE("a strided operand is an array over residues and quotients") {
+    const Signature line = {{"X", array({41})}, {"W", array({4, 3})}};
+    // u = y + q; r = 2*q + rho. The last residue has one quotient less: what is there is not read.
+    CHECK(shared_strided("Y[o,y] := X[2*y+r]*W[o,r] where y in 0:20", line) ==
+          "for u.5 in 0:2, u.6 in 0:21:\n"
+          "  shared.3[u.5,u.6] := X.0[min(u.5+2*u.6, 40)]\n"
+          "for o.0 in 0:4, y.1 in 0:20:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.3 in 0:2, r.4 in 0:2 | "
+          "2*r.3+r.4 < 3](shared.3[r.4,y.1+r.3]*W.1[o.0,2*r.3+r.4])\n");
+    CHECK(shared_strided("Y[o,y] := X[wrap(2*y-r)]*W[o,r] where y in 0:20", line) ==
+          "for u.5 in 0:2, u.6 in 0:21:\n"
+          "  shared.3[u.5,u.6] := X.0[max(2*u.6-u.5-2, -2)%41]\n"
+          "for o.0 in 0:4, y.1 in 0:20:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.3 in 0:2, r.4 in 0:2 | "
+          "2*r.3+r.4 < 3](shared.3[r.4,y.1-r.3+1]*W.1[o.0,2*r.3+r.4])\n");
+    // As many taps as the stride: there is one quotient; a dilation of the stride: one residue.
+    CHECK(shared_strided("Y[o,y] := X[3*y+r]*W[o,r]", line) ==
+          "for u.4 in 0:3, u.5 in 0:13:\n"
+          "  shared.3[u.4,u.5] := X.0[u.4+3*u.5]\n"
+          "for o.0 in 0:4, y.1 in 0:13:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.3 in 0:3](shared.3[r.3,y.1]*W.1[o.0,r.3])\n");
+    CHECK(shared_strided("Y[o,y] := X[2*y+4*r]*W[o,r]", line) ==
+          "for u.3 in 0:21:\n"
+          "  shared.3[u.3] := X.0[2*u.3]\n"
+          "for o.0 in 0:4, y.1 in 0:17:\n"
+          "  Y.2[o.0,y.1] := f32 sum[r.2 in 0:3](shared.3[y.1+2*r.2]*W.1[o.0,r.2])\n");
+}
+
+TEST_CASE("residues of all subscripts stand before the quotients") {
+    const Signature image = {{"X", array({5, 9, 9})}, {"W", array({4, 5, 2, 2})}};
+    CHECK(shared_strided("Y[o,y,x] := X[c,2*y+r,2*x+s]*W[o,c,r,s]", image) ==
+          "for u.8 in 0:5, u.9 in 0:2, u.10 in 0:2, u.11 in 0:4, u.12 in 0:4:\n"
+          "  shared.3[u.8,u.9,u.10,u.11,u.12] := X.0[u.8,u.9+2*u.11,u.10+2*u.12]\n"
+          "for o.0 in 0:4, y.1 in 0:4, x.2 in 0:4:\n"
+          "  Y.2[o.0,y.1,x.2] := f32 sum[c.3 in 0:5, r.6 in 0:2, s.7 in 0:2]"
+          "(shared.3[c.3,r.6,s.7,y.1,x.2]*W.1[o.0,c.3,r.6,s.7])\n");
+}
+
+TEST_CASE("strided operands stay where they are") {
+    const auto stays = [](const std::string& text, const Signature& signature) {
+        return shared_strided(text, signature).find("shared") == std::string::npos;
+    };
+    // The innermost subscript has no stride, or one of a free and a free index.
+    const Signature given = {{"X", array({41, 7})}, {"W", array({4, 3, 7})}};
+    CHECK(stays("Y[o,y] := X[2*y+r,k]*W[o,r,k] where y in 0:20", given));
+    CHECK(stays("dW[r,o] := X[2*y+r]*dY[o,y] where r in 0:3",
+                {{"X", array({41})}, {"dY", array({4, 20})}}));
+    CHECK(stays("Y[o,y] := X[2*y+r]*Z[y+r]*X[3*y+r]*W[o,r] where y in 0:9",
+                {{"X", array({41})}, {"Z", array({41})}, {"W", array({4, 3})}}));
 }
 
 TEST_CASE("a body that doubles, or is long, takes no longer for it") {
