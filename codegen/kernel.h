@@ -111,7 +111,7 @@ struct Touch {
 /// Whether the value moves along the axis, and every load in it that does moves by one element.
 [[nodiscard]] bool is_contiguous(const Value& root, VarId var);
 
-/// Cycles of a scalar core for one evaluation, roughly: what grains and inlining go by.
+/// Cycles of a scalar core for one evaluation, roughly: what tasks and inlining go by.
 [[nodiscard]] double cost(const std::vector<Value>& values);
 /// The same for one reduced point, or for the writes of one free point.
 [[nodiscard]] double body_cost(const Kernel& kernel);

@@ -280,6 +280,7 @@ struct Nest {
                 ///< GPU one `block` loop of that form
     /// GPU: blocks that a multiprocessor should hold at once, a bound of the registers; 0: any.
     std::int64_t blocks_at_once = 0;
+    bool is_short = false;  ///< CPU: several tasks that are not worth waking a thread for
 
     [[nodiscard]] const Buffer& at(BufferId id) const { return buffers.at(std::size_t(id)); }
     [[nodiscard]] const Var& at(VarId id) const { return vars.at(std::size_t(id)); }

@@ -36,7 +36,7 @@ struct Step {
     std::size_t nest = 0;
     std::vector<std::size_t> buffers;
     std::int64_t tasks = 0;  ///< on a GPU: blocks
-    std::int64_t grain = 1;  ///< tasks worth handing to a thread at once
+    bool is_short = false;   ///< CPU: not worth waking a thread for
 };
 
 /// The steps [first_step, last_step) are run in order for one slice after the other, and for

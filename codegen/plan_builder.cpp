@@ -112,7 +112,7 @@ void PlanBuilder::add_step(Kernel kernel, Schedule schedule) {
         .push_back({.nest = plan_.nests.size(),
                     .buffers = std::move(kernel.places),
                     .tasks = task_count(kernel.nest),
-                    .grain = 1});
+                    .is_short = kernel.nest.is_short});
     plan_.nests.push_back(run_passes(std::move(kernel.nest), target_, dump_));
     plan_.schedules.push_back(std::move(schedule));
 }

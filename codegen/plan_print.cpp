@@ -18,8 +18,8 @@ std::string str(const Plan& plan) {
         text += format("  arguments begin at multiples of {} bytes\n", plan.argument_alignment);
     text += "steps\n";
     for (const Step& step : plan.steps)
-        text += format("  {}({}) tasks {} grain {}\n", plan.nests.at(step.nest).name,
-                       join(step.buffers, ", "), step.tasks, step.grain);
+        text += format("  {}({}) tasks {}{}\n", plan.nests.at(step.nest).name,
+                       join(step.buffers, ", "), step.tasks, step.is_short ? ", short" : "");
     for (const SliceLoop& loop : plan.slice_loops)
         text += format("  steps {} to {} for each of {} slices\n", loop.first_step,
                        loop.last_step - 1, loop.slices);

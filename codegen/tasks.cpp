@@ -11,8 +11,19 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr double single_task_cycles = 60'000;
+// Threads that are awake share a kernel within half a microsecond; one that sleeps comes after
+// twenty and costs its caller ten.
+constexpr double single_task_cycles = 15'000;
+constexpr double waking_cycles = 60'000;
 constexpr double most_tasks = 4096;
+
+/// As many as two and four threads take equal shares of, unless they are many.
+std::int64_t tasks_for(double cycles) {
+    if (cycles < single_task_cycles) return 1;
+    const auto tasks = std::int64_t(std::clamp(std::ceil(cycles / task_cycles), 2.0, most_tasks));
+    constexpr std::int64_t few = 16;
+    return tasks == 2 || tasks > few ? tasks : 4 * ceil_div(tasks, 4);
+}
 
 /// Granules for a task: at most so many, and such that two and four threads wait for each other as
 /// little as they can.
@@ -43,10 +54,8 @@ TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t gr
         return split;
     }
     const double total = cycles_per_point * double(points(axes));
-    const auto wanted =
-        total < single_task_cycles
-            ? std::int64_t{1}
-            : std::int64_t(std::clamp(std::ceil(total / task_cycles), 2.0, most_tasks));
+    const std::int64_t wanted = tasks_for(total);
+    nest.is_short = wanted > 1 && total < waking_cycles;
     std::size_t cut = 0;
     std::int64_t outer = 1;
     const std::size_t nameable = axes.size() - (granularity > 1 ? 1 : 0);

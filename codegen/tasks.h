@@ -38,7 +38,7 @@ struct TaskSplit {
 [[nodiscard]] TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last,
                                         std::int64_t granularity, double cycles);
 
-/// The cycles that are worth a task: 150,000 (some 0.05 ms). Below 60,000 in all there is one task.
+/// The cycles that are worth a task: 150,000 (some 0.05 ms). Below 15,000 in all there is one task.
 inline constexpr double task_cycles = 150'000;
 
 /// Puts serial loops over the ranges around a body, the first outermost.

@@ -13,6 +13,8 @@
 namespace ricci::runtime {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t cache_line_bytes = 64;
 // Callers that may have helpers at the same time; one more works alone.
 constexpr int board_count = 8;
@@ -41,7 +43,7 @@ class Patience {
     int looks_ = 0;
 };
 
-/// Grains that one thread begins with.
+/// Tasks that one thread begins with.
 struct alignas(cache_line_bytes) Part {
     std::atomic<std::int64_t> next = 0;
     std::int64_t end = 0;
@@ -54,8 +56,6 @@ struct alignas(cache_line_bytes) Board {
     std::atomic<int> inside = 0;  ///< helpers that may look at what follows
     std::atomic<int> joined = 0;
     const Crew::Work* work = nullptr;
-    std::int64_t tasks = 0;
-    std::int64_t grain = 1;
     std::size_t parts_used = 0;
     std::vector<Part> parts;
     std::atomic<bool> has_failed = false;
@@ -75,7 +75,7 @@ struct alignas(cache_line_bytes) Board {
                         first + std::max<std::int64_t>(1, (part.end - first) / 4);
                     if (!part.next.compare_exchange_weak(first, last, std::memory_order_relaxed))
                         continue;
-                    run(first * grain, std::min(last * grain, tasks), worker);
+                    run(first, last, worker);
                     first = part.next.load(std::memory_order_relaxed);
                 }
             }
@@ -96,6 +96,15 @@ struct Crew::Lookout {
     std::array<Board, board_count> boards;
     std::vector<std::atomic<bool>> is_awake;  ///< helpers by number, from 1
     std::atomic<int> awake = 0;
+    std::atomic<Clock::rep> last_short = 0;  ///< when a short job last had too few helpers
+
+    /// Whether a job with too few helpers awake starts others.
+    bool wakes(Waking waking) noexcept {
+        if (waking == Waking::always) return true;
+        const auto now = Clock::now().time_since_epoch();
+        const Clock::duration before(last_short.exchange(now.count(), std::memory_order_relaxed));
+        return now - before < lookout_time;
+    }
 
     /// Whether the helper, asleep before, is now the caller's to start.
     bool wake(std::size_t helper) noexcept {
@@ -130,7 +139,6 @@ struct Crew::Lookout {
 
     /// Looks out for jobs until there has been none for a while.
     void help(std::size_t helper) noexcept {
-        using Clock = std::chrono::steady_clock;
         std::array<std::uint64_t, board_count> known_turns = {};
         const auto join_any = [&] {
             bool has_joined = false;
@@ -162,8 +170,8 @@ Crew::~Crew() = default;
 
 int Crew::count() const noexcept { return lookout_->count; }
 
-std::int64_t Crew::at_once(std::int64_t pieces) const noexcept {
-    return std::min<std::int64_t>(pieces, count());
+std::int64_t Crew::at_once(std::int64_t tasks) const noexcept {
+    return std::min<std::int64_t>(tasks, count());
 }
 
 void Crew::start(std::size_t helper) const noexcept {
@@ -174,11 +182,9 @@ void Crew::start(std::size_t helper) const noexcept {
     }
 }
 
-void Crew::run(std::int64_t tasks, std::int64_t grain, const Work& work) const {
+void Crew::run(std::int64_t tasks, const Work& work, Waking waking) const {
     if (tasks <= 0) return;
-    grain = std::max<std::int64_t>(grain, 1);
-    const std::int64_t grains = (tasks - 1) / grain + 1;
-    const std::int64_t parts = at_once(grains);
+    const std::int64_t parts = at_once(tasks);
     Board* board = nullptr;
     if (parts > 1)
         for (Board& each : lookout_->boards)
@@ -191,17 +197,15 @@ void Crew::run(std::int64_t tasks, std::int64_t grain, const Work& work) const {
         return;
     }
     board->work = &work;
-    board->tasks = tasks;
-    board->grain = grain;
     board->parts_used = static_cast<std::size_t>(parts);
     board->joined.store(0, std::memory_order_relaxed);
     for (std::int64_t i = 0; i < parts; ++i) {
         Part& part = board->parts[static_cast<std::size_t>(i)];
-        part.next.store(grains * i / parts, std::memory_order_relaxed);
-        part.end = grains * (i + 1) / parts;
+        part.next.store(tasks * i / parts, std::memory_order_relaxed);
+        part.end = tasks * (i + 1) / parts;
     }
     board->turn.fetch_add(1);
-    if (lookout_->awake.load(std::memory_order_relaxed) < parts - 1)
+    if (lookout_->awake.load(std::memory_order_relaxed) < parts - 1 && lookout_->wakes(waking))
         for (std::size_t helper = 1; helper < board->parts_used; ++helper)
             if (lookout_->wake(helper)) start(helper);
     board->take_part(0, 0);

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/parallel.h"
+
 namespace ricci::runtime {
 
 /// A calling thread and its helpers. A helper that has nothing to do looks out for work for a
@@ -26,14 +28,14 @@ class Crew {
     Crew& operator=(const Crew&) = delete;
 
     [[nodiscard]] int count() const noexcept;
-    /// Calls of `run` with so many pieces that may be under way at once.
-    [[nodiscard]] std::int64_t at_once(std::int64_t pieces) const noexcept;
+    /// Pieces of so many tasks that may be under way at once.
+    [[nodiscard]] std::int64_t at_once(std::int64_t tasks) const noexcept;
 
-    /// Runs each of the tasks [0, tasks) once, in pieces of `grain` or more but for the last,
-    /// and returns when all are done. Workers are of [0, at_once(number of pieces)). Several
-    /// threads may call at once; helpers go to those that have work left.
+    /// Runs each of the tasks [0, tasks) once and returns when all are done. Workers are of
+    /// [0, at_once(tasks)). Several threads may call at once; helpers go to those that have work
+    /// left.
     /// Throws: what `work` throws, the first if several do; the other tasks may not have run then.
-    void run(std::int64_t tasks, std::int64_t grain, const Work& work) const;
+    void run(std::int64_t tasks, const Work& work, Waking waking = Waking::always) const;
 
   private:
     struct Lookout;

@@ -83,7 +83,7 @@ void Executable::prepare_launches() {
         if (step.tasks <= 0) continue;
         launches_.push_back({.function = module_->kernel(step.nest),
                              .tasks = step.tasks,
-                             .grain = step.grain,
+                             .waking = step.is_short ? Waking::when_busy : Waking::always,
                              .first_buffer = launch_buffers_.size(),
                              .buffer_count = step.buffers.size()});
         launch_buffers_.insert(launch_buffers_.end(), step.buffers.begin(), step.buffers.end());
@@ -212,8 +212,8 @@ std::vector<Array> Executable::run_kernels(std::span<const Array* const> argumen
         } else {
             with_pointers(launches_[n], 0, [&](void* const* pointers) {
                 timed(n, [&] {
-                    run_tasks(launches_[n].function, launches_[n].tasks, launches_[n].grain,
-                              pointers);
+                    run_tasks(launches_[n].function, launches_[n].tasks, pointers,
+                              launches_[n].waking);
                 });
             });
         }

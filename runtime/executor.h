@@ -48,7 +48,7 @@ class Executable {
     struct Launch {
         TaskFunction function;
         std::int64_t tasks;
-        std::int64_t grain;
+        Waking waking;
         std::size_t first_buffer;  ///< in `launch_buffers_`
         std::size_t buffer_count;
     };

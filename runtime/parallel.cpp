@@ -70,16 +70,15 @@ int num_threads() { return threads().count(); }
 
 namespace runtime {
 
-void run_tasks(TaskFunction function, std::int64_t tasks, std::int64_t grain,
-               void* const* buffers) {
+void run_tasks(TaskFunction function, std::int64_t tasks, void* const* buffers, Waking waking) {
     if (tasks <= 0) return;
-    if (tasks <= grain || threads().count() == 1) {
+    if (tasks == 1 || threads().count() == 1) {
         function(0, tasks, buffers);
         return;
     }
-    threads().crew()->run(tasks, grain, [=](std::int64_t first, std::int64_t last, int) {
-        function(first, last, buffers);
-    });
+    threads().crew()->run(
+        tasks, [=](std::int64_t first, std::int64_t last, int) { function(first, last, buffers); },
+        waking);
 }
 
 Workers::Workers() : crew_(threads().crew()) {}
@@ -87,7 +86,7 @@ Workers::Workers() : crew_(threads().crew()) {}
 std::int64_t Workers::at_once(std::int64_t pieces) const noexcept { return crew_->at_once(pieces); }
 
 void Workers::run(std::int64_t pieces, const std::function<void(std::int64_t, int)>& piece) const {
-    crew_->run(pieces, 1, [&](std::int64_t first, std::int64_t last, int worker) {
+    crew_->run(pieces, [&](std::int64_t first, std::int64_t last, int worker) {
         for (std::int64_t number = first; number < last; ++number) piece(number, worker);
     });
 }

@@ -18,13 +18,20 @@ namespace runtime {
 
 class Crew;
 
+/// Which kernels wake threads that sleep.
+enum class Waking : std::uint8_t {
+    always,
+    when_busy,  ///< of short kernels those that follow another one closely
+};
+
 /// Runs the tasks [first_task, last_task) on the given buffers.
 using TaskFunction = void (*)(std::int64_t first_task, std::int64_t last_task,
                               void* const* buffers);
 
-/// Runs the tasks [0, tasks) in pieces of about `grain` or more, each task once, and returns when
-/// all are done. With one piece or one thread it is a plain call.
-void run_tasks(TaskFunction function, std::int64_t tasks, std::int64_t grain, void* const* buffers);
+/// Runs each of the tasks [0, tasks) once and returns when all are done. With one task or one
+/// thread it is a plain call.
+void run_tasks(TaskFunction function, std::int64_t tasks, void* const* buffers,
+               Waking waking = Waking::always);
 
 /// The threads that a kernel may use now: their number stays, whatever `set_num_threads` says
 /// meanwhile.

@@ -50,7 +50,7 @@ class Example {
         nest_.body.push_back(make_loop(block, Bind::block, blocks, std::move(inner)));
         verify(nest_, "example");
         example_.plan.nests = {nest_};
-        example_.plan.steps = {{.nest = 0, .buffers = places_, .tasks = blocks, .grain = 1}};
+        example_.plan.steps = {{.nest = 0, .buffers = places_, .tasks = blocks}};
         return std::move(example_);
     }
 
