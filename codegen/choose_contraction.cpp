@@ -53,6 +53,8 @@ class Chooser {
             for (const Pairing pairing : {Pairing::none, Pairing::pairs})
                 if (is_possible(pairing)) consider_tiles(pairing, best);
         }
+        choice_.row_axis = longest_row_axis();
+        if (is_possible(Pairing::none)) consider_whole_rows(best);
         return best;
     }
 
@@ -81,7 +83,30 @@ class Chooser {
     }
     void consider_tiles(Pairing pairing, std::optional<ContractionChoice>& best) {
         choice_.pairing = pairing;
-        for (const TileShape& tile : large_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
+        consider_tiles(large_tiles(c(), choice_.row_axis.extent, lanes(), target_), best);
+    }
+    /// Several short axes of rows together, as the taps and channels of a small convolution's
+    /// weight gradient: one by one they would leave most registers idle.
+    void consider_whole_rows(std::optional<ContractionChoice>& best) {
+        choice_.pairing = Pairing::none;
+        std::vector<Axis> others = c().rows;
+        std::erase(others, choice_.row_axis);
+        std::erase_if(
+            others, [&](const Axis& axis) { return axis.extent < 2 || is_conditional(axis.var); });
+        std::ranges::stable_sort(others, {}, &Axis::extent);
+        for (const Axis& axis : others) {
+            choice_.whole_rows.push_back(axis);
+            std::vector<TileShape> tiles = tiles_of_rows(
+                c(), choice_.row_axis.extent * points(choice_.whole_rows), lanes(), target_);
+            if (tiles.empty()) break;
+            for (TileShape& tile : tiles) tile.rows = choice_.row_axis.extent;
+            consider_tiles(tiles, best);
+        }
+        choice_.whole_rows.clear();
+    }
+    void consider_tiles(const std::vector<TileShape>& tiles,
+                        std::optional<ContractionChoice>& best) {
+        for (const TileShape& tile : tiles) {
             choice_.tile = tile;
             const auto consider = [&](const Stay& stay) {
                 choose_places(stay);
@@ -114,6 +139,16 @@ class Chooser {
     [[nodiscard]] bool moves_with_rows(const AffineForm& form) const {
         return form.coefficient(choice_.row_axis.var) != 0;
     }
+    /// Whether something but addresses and values goes by a free axis.
+    [[nodiscard]] bool is_conditional(VarId axis) const {
+        const auto has = [&](const std::vector<AffineForm>& forms) {
+            return std::ranges::any_of(
+                forms, [&](const AffineForm& form) { return form.coefficient(axis) != 0; });
+        };
+        return has(kernel_.conditions.at_least_zero) || has(kernel_.conditions.equal_zero) ||
+               has(kernel_.needed_where) ||
+               std::ranges::find(kernel_.colliding, axis) != kernel_.colliding.end();
+    }
     [[nodiscard]] bool has_lane_conditions() const {
         return std::ranges::any_of(kernel_.conditions.at_least_zero, [&](const AffineForm& form) {
             return form.coefficient(c().lane.var) != 0;
@@ -134,12 +169,14 @@ class Chooser {
     [[nodiscard]] bool estimate() {
         if (!is_readable() || packed_elements() > most_packed) return false;
         choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
+        choice_.packing_cycles = packing_cycles();
         choice_.cycles = cycles();
         return true;
     }
     [[nodiscard]] std::int64_t row_tiles() const {
         const std::int64_t extent = choice_.row_axis.extent;
-        return points(c().rows) / extent * ceil_div(extent, choice_.tile.rows);
+        return points(c().rows) / (extent * points(choice_.whole_rows)) *
+               ceil_div(extent, choice_.tile.rows);
     }
     [[nodiscard]] std::int64_t column_tiles() const {
         return points(c().columns) * ceil_div(c().lane.extent, choice_.tile.columns());
@@ -360,17 +397,17 @@ class Chooser {
     /// Operations, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {
         const TileShape& tile = choice_.tile;
-        const auto area = double(tile.rows * tile.vectors);
+        const auto area = double(choice_.rows_of_tile() * tile.vectors);
         const double vectors = double(points(c().columns)) *
                                double(ceil_div(c().lane.extent, tile.columns()) * tile.vectors);
-        const double rows = double(row_tiles() * tile.rows);
+        const double rows = double(row_tiles() * choice_.rows_of_tile());
         const double latency = std::max(1.0, 8 / area);
         // As many loads as operations can be done in a cycle: two.
-        const double loads_each = double(tile.rows + tile.vectors) / area;
+        const double loads_each = double(choice_.rows_of_tile() + tile.vectors) / area;
         const double loads = std::max(1.0, loads_each) + 0.1 * loads_each;
         return double(points(c().batch)) * rows * vectors * depth_ *
                    vector_cycles(kernel_, choice_) * latency * loads +
-               packing_cycles() + line_cycles() +
+               choice_.packing_cycles + line_cycles() +
                write_cycles(kernel_, c().lane) * double(points(kernel_.free));
     }
 
@@ -388,6 +425,14 @@ bool is_some_contiguous(const Kernel& kernel, VarId axis) {
         is_some |= load != nullptr && !load->at.computed && load->at.affine.coefficient(axis) == 1;
     });
     return is_some;
+}
+
+/// Whether vectors along the axis are full where those of a choice are not, by much.
+bool fills_more_lanes(const Axis& axis, const ContractionChoice& choice) {
+    const auto full = [&](std::int64_t extent) {
+        return double(extent) / double(ceil_div(extent, choice.tile.lanes) * choice.tile.lanes);
+    };
+    return full(axis.extent) > 1.2 * full(choice.contraction.lane.extent);
 }
 
 /// Whether the terms that are evaluated apart are the same ones: then the rest of the body is, too,
@@ -439,6 +484,8 @@ std::vector<Directive> tile_directives(const Kernel& kernel, const ContractionCh
                               {f->outer.extent, f->inner.extent, f->pitch},
                               "rows, columns, from row to row: lanes run on through all rows"});
     directives.push_back({"tile", name(choice.row_axis), {tile.rows}, "rows of accumulators"});
+    for (const Axis& axis : choice.whole_rows)
+        directives.push_back({"tile", name(axis), {axis.extent}, "rows of accumulators, all"});
     directives.push_back({"tile",
                           name(choice.contraction.lane),
                           {tile.vectors, tile.lanes},
@@ -463,6 +510,9 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
             Chooser(contracted, std::move(*found), target).run();
         if (!choice) return false;
         choice->cycles += more_cycles;
+        // Ways that copy little are not counted as exactly, and are the better ones in doubt.
+        if (along && !is_some_contiguous(contracted, along->var))
+            choice->cycles += choice->packing_cycles;
         if (best && choice->cycles >= best->cycles) return false;
         best = std::move(choice);
         return true;
@@ -470,7 +520,8 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     consider(kernel, lane);
     if (lane) return best;
     for (const Axis& axis : kernel.free)
-        if (is_some_contiguous(kernel, axis.var)) consider(kernel, axis);
+        if (is_some_contiguous(kernel, axis.var) || (best && fills_more_lanes(axis, *best)))
+            consider(kernel, axis);
     // Masked stores of lines that are in no cache take longer than whole ones.
     const double masks = 0.5 * double(points(kernel.free));
     for (Flattened& flattened : flattenings(kernel))

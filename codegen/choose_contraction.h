@@ -21,13 +21,20 @@ struct ContractionChoice {
     /// The kernel that is contracted, where two of the free axes are one: the lane axis.
     std::optional<Flattened> flattened = std::nullopt;
     Axis row_axis;  ///< the one of the rows that is tiled: the longest
-    TileShape tile;
+    /// Axes of the rows that each tile has whole, beside all of a short row axis: its rows are the
+    /// points of all of these.
+    std::vector<Axis> whole_rows = {};
+    TileShape tile;                   ///< rows: along `row_axis`
     std::vector<Reading> rows;        ///< by row operand
     std::vector<Reading> columns;     ///< by column operand
     Pairing pairing = Pairing::none;  ///< pairs: both operands are packed, in bf16
     std::int64_t tiles = 0;
     double cycles = 0;  ///< of the tiles and of packing, roughly
+    double packing_cycles = 0;
     double blocks = 1;  ///< tiles of a task, in parts of what is usual
+
+    /// Rows of accumulators.
+    [[nodiscard]] std::int64_t rows_of_tile() const { return tile.rows * points(whole_rows); }
 };
 
 /// The type of the elements of panels.

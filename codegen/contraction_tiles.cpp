@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "base/integer.h"
 #include "codegen/contraction_sources.h"
@@ -65,12 +66,11 @@ class ContractionLowering {
                 {"look", "for infinities", {}, "without any no sum needs a mask"});
         choose_depth_loops();
         make_registers();
-        const Axis row_tiles{kernel_.nest.add(Var{"row_tile"}), rows_.tiles()};
-        const Axis column_tiles{kernel_.nest.add(Var{"column_tile"}), columns_.tiles()};
-        row_tile_ = row_tiles.var;
-        column_tile_ = column_tiles.var;
+        row_tile_ = kernel_.nest.add(Var{"row_tile"});
+        column_tile_ = kernel_.nest.add(Var{"column_tile"});
         if (!row_conditions_.empty()) place_bounds();
-        kernel_.nest.body = task_loops(row_tiles, column_tiles);
+        kernel_.nest.body =
+            task_loops({row_tile_, rows_.tiles()}, {column_tile_, columns_.tiles()});
         builder_.add_step(std::move(kernel_), std::move(schedule_));
     }
 
@@ -150,7 +150,7 @@ class ContractionLowering {
     // Registers.
 
     void make_registers() {
-        accumulator_ = make_accumulator(kernel_, tile_.rows * tile_.columns());
+        accumulator_ = make_accumulator(kernel_, choice_.rows_of_tile() * tile_.columns());
         const std::int64_t line = is_paired() ? 0 : tile_.columns();
         for (Source& source : column_sources_)
             if (line > 0)
@@ -165,8 +165,8 @@ class ContractionLowering {
         if (choice_.flattened && !masks_.conditions().empty())
             lane_places_.emplace(kernel_.nest, *choice_.flattened, all_lanes());
         for (const Operand& operand : c_.held) {
-            const std::int64_t elements =
-                (operand.has_rows ? tile_.rows : 1) * (operand.has_columns ? tile_.columns() : 1);
+            const std::int64_t elements = (operand.has_rows ? choice_.rows_of_tile() : 1) *
+                                          (operand.has_columns ? tile_.columns() : 1);
             held_.push_back(add_registers(kernel_.nest, "held", operand.term->dtype, elements));
         }
     }
@@ -176,7 +176,7 @@ class ContractionLowering {
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
     Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
         const auto depth = double(points(kernel_.reduced));
-        const double area = double(tile_.rows * tile_.vectors);
+        const double area = double(choice_.rows_of_tile() * tile_.vectors);
         const double tile_cycles = depth * area * vector_cycles(kernel_, choice_);
         const double all = tile_cycles * double(choice_.tiles);
         const Blocks sizes =
@@ -200,6 +200,7 @@ class ContractionLowering {
         order.insert(order.end(), columns_.outer.begin(), columns_.outer.end());
         order.push_back(column_blocks);
         order.insert(order.end(), rows_.outer.begin(), rows_.outer.end());
+        for (const Axis& axis : choice_.whole_rows) std::erase(order, axis);
         order.push_back(row_blocks);
         const TaskSplit split =
             split_tasks(nest, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
@@ -212,10 +213,8 @@ class ContractionLowering {
     void describe(const TaskSplit& split, const Blocks& blocks) {
         auto& directives = schedule_.directives;
         for (const Directive& each : tile_directives(kernel_, choice_)) directives.push_back(each);
-        directives.push_back({"block",
-                              "",
-                              {blocks.row_tiles, blocks.column_tiles},
-                              "tiles of a task: panels stay in the second-level cache"});
+        const char* const why = "tiles of a task: panels stay in the second-level cache";
+        directives.push_back({"block", "", {blocks.row_tiles, blocks.column_tiles}, why});
         directives.push_back({"parallel", "", {split.tasks}, "by extents alone"});
     }
 
@@ -250,18 +249,32 @@ class ContractionLowering {
     Body elements(const Make& make) {
         return each_row([&](const AffineForm& row) {
             return over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
-                return make(tile_.columns() * row + column, row, column);
+                return make(accumulator_at(row, column), row, column);
             });
         });
     }
+    /// A body for every row: a place along `rows_.axis`, and loops over the axes that are whole.
     template <class Make>
     Body each_row(const Make& make) {
         if (tile_.rows == 1) return make(form(0));
         const VarId row = kernel_.nest.add(Var{"row"});
-        Body inner = make(form(row));
-        Body loop;
-        loop.push_back(make_loop(row, Bind::unroll, tile_.rows, std::move(inner)));
-        return loop;
+        Body body = make(form(row));
+        std::vector<Axis> loops = choice_.whole_rows;
+        loops.push_back({row, tile_.rows});
+        for (const Axis& axis : loops) {
+            Body inner = std::exchange(body, {});
+            body.push_back(make_loop(axis.var, Bind::unroll, axis.extent, std::move(inner)));
+        }
+        return body;
+    }
+    /// Which row of accumulators that is.
+    [[nodiscard]] AffineForm row_number(const AffineForm& row) const {
+        AffineForm number = row;
+        for (const Axis& axis : choice_.whole_rows) number = axis.extent * number + form(axis.var);
+        return number;
+    }
+    [[nodiscard]] AffineForm accumulator_at(const AffineForm& row, const AffineForm& column) const {
+        return tile_.columns() * row_number(row) + column;
     }
 
     [[nodiscard]] Lanes all_lanes() const { return {tile_.lanes, tile_.vectors, {}}; }
@@ -333,8 +346,8 @@ class ContractionLowering {
     }
     [[nodiscard]] AffineForm held_element(const Operand& operand, const AffineForm& row,
                                           const AffineForm& column) const {
-        if (!operand.has_columns) return row;
-        return operand.has_rows ? tile_.columns() * row + column : column;
+        if (!operand.has_columns) return row_number(row);
+        return operand.has_rows ? accumulator_at(row, column) : column;
     }
     Body store_one(BufferId buffer, const AffineForm& element, const Value& value) {
         Body body;
@@ -351,9 +364,6 @@ class ContractionLowering {
             body.push_back(make_let(kernel_.next_let, value));
             return make_let_value(kernel_.next_let++, dtype);
         };
-        const auto compare = [&](Op op, const Value& value) {
-            return make_operation(op, {value, make_number(dtype, 0)}, DType::boolean);
-        };
         Body body;
         const Value count = name(body, nan_makers_ ? nan_makers_ : mask_needers_);
         Body quick;
@@ -364,8 +374,9 @@ class ContractionLowering {
         append(quick, all_points());
         quick_one_ = nullptr;
         is_quick_ = false;
-        append(body, guarded(compare(Op::eq, count), std::move(quick)));
-        append(body, guarded(compare(Op::gt, count), all_points()));
+        const std::vector<Value> sides = {count, make_number(dtype, 0)};
+        append(body, guarded(make_operation(Op::eq, sides, DType::boolean), std::move(quick)));
+        append(body, guarded(make_operation(Op::gt, sides, DType::boolean), all_points()));
         return body;
     }
 
@@ -479,7 +490,7 @@ class ContractionLowering {
                                               {held_element(c_.held[i], row, column)}));
                    Body step;
                    const std::vector<Value> values = share(step, {here(c_.body)}, kernel_.next_let);
-                   append(step, combine_taken(tile_.columns() * row + column, column, values[0]));
+                   append(step, combine_taken(accumulator_at(row, column), column, values[0]));
                    return step;
                }));
         return guarded(all_hold(row_conditions_, at(row, form(0))), std::move(body));
@@ -508,7 +519,7 @@ class ContractionLowering {
         return each_row([&](const AffineForm& row) {
             Body writes = over_lanes(kernel_.nest, column_lanes(), [&](const AffineForm& column) {
                 Substitution here = at(row, column);
-                here.replace_let(0, result(kernel_, accumulator_, tile_.columns() * row + column));
+                here.replace_let(0, result(kernel_, accumulator_, accumulator_at(row, column)));
                 const Value is_own =
                     last_column_tile_ ? all_hold({column - overlap()}, Substitution{}) : nullptr;
                 return guarded(is_own, write_all(kernel_, here));
@@ -536,7 +547,7 @@ class ContractionLowering {
                            here.replace(rows_.axis.var, first_row() + row);
                            here.replace(f.outer.var, piece.outer);
                            here.replace(f.inner.var, piece.inner + lane);
-                           const AffineForm element = tile_.columns() * row + piece.first + lane;
+                           const AffineForm element = accumulator_at(row, piece.first + lane);
                            here.replace_let(0, result(kernel_, accumulator_, element));
                            return guarded(make_load(nest, mask, {lane}), write_all(kernel_, here));
                        });

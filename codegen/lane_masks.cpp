@@ -19,7 +19,7 @@ constexpr std::int64_t most_masks = 64;
 bool is_narrow(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     constexpr std::int64_t most_rows = 4;
     const TileShape& tile = choice.tile;
-    if (tile.rows > most_rows ||
+    if (choice.rows_of_tile() > most_rows ||
         std::ranges::find(choice.columns, Reading::packed) != choice.columns.end())
         return false;
     double bytes = double(tile.columns()) * double(size_bytes(kernel.body->dtype));

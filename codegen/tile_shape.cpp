@@ -50,6 +50,17 @@ std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t ro
     return tiles;
 }
 
+std::vector<TileShape> tiles_of_rows(const Contraction& contraction, std::int64_t rows,
+                                     std::int64_t lanes, const Target& target) {
+    std::vector<TileShape> tiles;
+    for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
+        if (is_too_wide(contraction, vectors, lanes)) break;
+        if (most_rows(contraction, vectors, target) >= rows)
+            tiles.push_back({rows, vectors, lanes});
+    }
+    return tiles;
+}
+
 std::vector<TileShape> large_tiles(const Contraction& contraction, std::int64_t row_extent,
                                    std::int64_t lanes, const Target& target) {
     std::vector<TileShape> tiles;

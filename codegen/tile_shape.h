@@ -45,6 +45,11 @@ struct TileCost {
                                                std::int64_t row_extent, std::int64_t lanes,
                                                const Target& target);
 
+/// Tiles of exactly so many rows, for each number of vectors with which registers hold them.
+[[nodiscard]] std::vector<TileShape> tiles_of_rows(const Contraction& contraction,
+                                                   std::int64_t rows, std::int64_t lanes,
+                                                   const Target& target);
+
 /// Those of as many rows as registers hold, in equal tiles or in tiles that leave no row over, for
 /// each number of vectors. AVX-512: up to 14 x 2 for a product, 6 x 2 with one held term.
 [[nodiscard]] std::vector<TileShape> large_tiles(const Contraction& contraction,

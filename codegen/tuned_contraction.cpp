@@ -46,10 +46,11 @@ std::string readings(const std::vector<Reading>& all) {
 /// `lanes 1 tile 14 2 16 rows packed columns direct blocks 1`: the lanes' position among the axes.
 std::string name_of(const Kernel& kernel, const ContractionChoice& choice) {
     const TileShape& tile = choice.tile;
-    return format("lanes {} tile {} {} {} rows{} columns{} blocks {}",
+    return format("lanes {} tile {} {} {}{} rows{} columns{} blocks {}",
                   std::ranges::find(kernel.free, choice.contraction.lane) - kernel.free.begin(),
-                  tile.rows, tile.vectors, tile.lanes, readings(choice.rows),
-                  readings(choice.columns), choice.blocks);
+                  tile.rows, tile.vectors, tile.lanes,
+                  choice.whole_rows.empty() ? "" : format(" of {} rows", choice.rows_of_tile()),
+                  readings(choice.rows), readings(choice.columns), choice.blocks);
 }
 
 /// The usual choice, and what has some chance to be faster.
