@@ -182,7 +182,8 @@ class Chooser {
         const ResultTile tile =
             body_operations_ > most_shared_operations
                 ? ResultTile{}
-                : choose_result_tile(kernel_, loops_, target_.vector_registers * 7 / 8);
+                : choose_result_tile(kernel_, reduced_loops_along(kernel_, axis),
+                                     target_.vector_registers * 7 / 8);
         const double touched = vector_touches(axis, lanes, true, tile);
         const double body = is_near(tile)
                                 ? body_operations_ / 2 * std::max(1.0, touched) + 0.1 * touched

@@ -346,6 +346,13 @@ ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order)
     return result;
 }
 
+ReducedLoops reduced_loops_along(const Kernel& kernel, const Axis& innermost) {
+    std::vector<Axis> order = kernel.reduced;
+    std::erase(order, innermost);
+    order.push_back(innermost);
+    return reduced_loops(kernel, order);
+}
+
 bool moves_with(const ReducedLoops& loops, VarId var) {
     const auto moves = [&](const LoopBound& bound) {
         return std::ranges::any_of(

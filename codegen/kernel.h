@@ -133,6 +133,8 @@ struct ReducedLoops {
     Value test = nullptr;
 };
 [[nodiscard]] ReducedLoops reduced_loops(const Kernel& kernel, const std::vector<Axis>& order);
+/// The same with the loop of one reduced axis innermost.
+[[nodiscard]] ReducedLoops reduced_loops_along(const Kernel& kernel, const Axis& innermost);
 
 /// Whether a bound moves with the variable.
 [[nodiscard]] bool moves_with(const ReducedLoops& loops, VarId var);

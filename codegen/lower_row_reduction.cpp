@@ -34,10 +34,7 @@ class RowReduction {
           cycles_(lanes.cycles),
           accumulator_(make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results())),
           total_(make_accumulator(kernel, 1)) {
-        std::vector<Axis> order = kernel.reduced;
-        std::erase(order, *lanes.axis);
-        order.push_back(*lanes.axis);
-        reduced_ = reduced_loops(kernel, order);
+        reduced_ = reduced_loops_along(kernel, *lanes.axis);
         for (const TileAxis& each : lanes.tile.axes) {
             Axis& axis = *std::ranges::find(kernel.free, each.axis);
             axis = {kernel.nest.add(Var{name(axis) + "_tile"}), axis.extent / each.points};

@@ -229,7 +229,8 @@ class SharedOperands {
         if (values.high > kept.high) term = make_.min(term, make_.integer(kept.high));
         return term;
     }
-    /// Least and greatest value; of residues and quotients those of what was split.
+    /// Least and greatest value; of residues and quotients those of what was split. A residue
+    /// without quotients is by itself what was split, but for a constant of the form.
     [[nodiscard]] Range range(const LinearForm& form) const {
         std::int64_t low = form.constant;
         std::int64_t high = form.constant;
@@ -242,7 +243,7 @@ class SharedOperands {
             IndexId id = index_of(part);
             if (is_quotient(id)) continue;
             if (const auto split = strided_.residues.find(std::uint32_t(id));
-                split != strided_.residues.end())
+                split != strided_.residues.end() && split->second.quotient)
                 id = split->second.reduced;
             const BoundIndex& values = program_.at(id);
             const std::int64_t ends[] = {part.coefficient * values.lower,

@@ -85,6 +85,17 @@ TEST_CASE("reductions in short pieces from far places go in the order of memory"
     CHECK(!partials("s[c] := sum[n,x](X[n,c,0,x]^2)", {{"X", X}}));
 }
 
+TEST_CASE("bounds of the loops that are run decide which results may be summed side by side") {
+    const Signature signature = {{"W", array({4, 2})}, {"dY", array({11})}};
+    const BoundProgram program = bound(
+        "dX[c,t] := sum[x in 0:11, s | c <= x+2 && t == 2*s+5*x-4](dY[x]*W[c,s]) "
+        "where t in 0:48",
+        signature);
+    CHECK(compiled_difference(program, signature) == "");
+    for (const int bytes : {16, 32, 64})
+        CHECK(interpreted_difference(program, signature, example_target(bytes)) == "");
+}
+
 TEST_CASE("results whose points compute much are summed one after the other") {
     const Signature signature = {{"x", array({32})}, {"y", array({300})}, {"b", array({300})}};
     CHECK(has(side_by_side, "s[i] := sum[j]((x[i]-y[j])^2*b[j])", signature));

@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 #include "codegen/shared_operands.h"
+#include "dsl/canonical.h"
+#include "grad/gradient.h"
 #include "tests/codegen/check_plan.h"
 
 using namespace ricci;
@@ -107,4 +109,30 @@ TEST_CASE("the last element of an array is the last that lanes with long steps r
     for (const int bytes : {16, 32, 64})
         CHECK(tests::interpreted_difference(program, signature, tests::example_target(bytes)) ==
               "");
+}
+
+TEST_CASE("taps that do not begin at 0, all within one step, are read where they are") {
+    const auto check = [](const std::string& text, const Signature& signature) {
+        CAPTURE(text);
+        const BoundProgram program = tests::bound(text, signature);
+        CHECK(has_array(program));
+        CHECK(tests::compiled_difference(program, signature) == "");
+    };
+    const Signature taps{{"X", tests::array({64, 330})}, {"W", tests::array({64, 64, 2})}};
+    check("Y[o,x] := sum[c,s](W[o,c,s+2]*X[c,2*s+4*x+7]) where x in 0:80, s in -2:0", taps);
+    check("Y[o,x] := sum[c,s](W[o,c,s-2]*X[c,2*s+4*x-4]) where x in 0:80, s in 2:4", taps);
+    check("Y[o,x] := sum[c,s](W[o,c,s-1]*X[c,s+2*x-1]) where x in 0:80, s in 1:4",
+          {{"X", tests::array({64, 330})}, {"W", tests::array({64, 64, 3})}});
+}
+
+TEST_CASE("gradients of two strided factors agree with the reference") {
+    const Signature factors{{"X", tests::array({16, 33, 23})},
+                            {"Z", tests::array({33, 30})},
+                            {"W", tests::array({3, 33, 32})},
+                            {"dY", tests::array({16, 32, 8})}};
+    const BoundProgram program = ricci::bind(
+        canonicalise(grad::gradient(
+            parse_program("Y[n,o,x] := X[n,c,19-2*x+s]*Z[c,3*x+s]*W[s,c,o] where x in 0:8"), "X")),
+        factors);
+    CHECK(tests::compiled_difference(program, factors) == "");
 }
