@@ -135,6 +135,18 @@ TEST_CASE("lanes run along the axis that fills them, if sums are long") {
         check(text, {{"C", array({20, 200})}, {"A", array({20, 30})}, {"B", array({30, 37})}});
 }
 
+TEST_CASE("lanes run along an axis without neighbours where other lanes would be empty") {
+    const Signature signature{{"X", array({2, 3, 67, 67})}, {"dY", array({2, 64, 15, 15})}};
+    const std::string text =
+        "dW[o,c,r,s] := X[n,c,4*y+r,4*x+s]*dY[n,o,y,x] where r in 0:11, s in 0:11";
+    CHECK(compiled_difference(bound(text, signature), signature) == "");
+    std::string schedules;
+    for (const codegen::Schedule& each :
+         codegen::plan(bound(text, signature), example_target(64)).schedules)
+        schedules += str(each);
+    CHECK(schedules.find("tile o 2 16") != std::string::npos);
+}
+
 TEST_CASE("columns are read where they stand if few tiles of rows share them") {
     const Signature signature{{"W", array({64, 200})}, {"X", array({2, 200, 9, 20})}};
     const std::string text = "Y[n,o,h,w] := X[n,c,h,w]*W[o,c]";
@@ -358,6 +370,16 @@ TEST_CASE("lanes are masked where the points of a sum move with them") {
                     {{"A", array({9, 30})}, {"w", array({20})}}));
     // A diagonal is no inequality.
     CHECK(!is_masked("D[i] := sum[k | k == i](A[k]*k) where i in 0:30", {{"A", array({30})}}));
+}
+
+TEST_CASE("few tasks are as many as two and four threads take equal shares of") {
+    for (std::int64_t extent = 60'000; extent <= 500'000; extent += 20'000) {
+        const std::string plan = str(codegen::plan(
+            bound("w[i] := exp(m[i]) / 3", {{"m", array({extent})}}), example_target(64)));
+        CAPTURE(plan);
+        for (const char* const uneven : {"tasks 3\n", "tasks 5\n", "tasks 6\n", "tasks 7\n"})
+            CHECK(plan.find(uneven) == std::string::npos);
+    }
 }
 
 TEST_CASE("a long sum with few results is split in two levels") {
