@@ -251,18 +251,23 @@ class Chooser {
     /// Whether the rows of a tile stand apart, each in lines of its own, and together with what is
     /// read between them in more than the second-level cache holds beside panels.
     [[nodiscard]] bool is_scattered(const Value& term) const {
-        const auto& load = std::get<Load>(term->term);
-        const auto bytes = double(size_bytes(term->dtype));
-        const auto lines = [&](const Axis& axis, std::int64_t count) {
-            const double step = std::abs(double(load.at.affine.coefficient(axis.var))) * bytes;
-            return step >= line_bytes ? double(count)
-                                      : std::max(1.0, double(count) * step / line_bytes);
-        };
-        const double of_rows = lines(choice_.row_axis, choice_.tile.rows);
-        double all = of_rows;
-        for (const Axis& axis : kernel_.reduced) all *= lines(axis, axis.extent);
+        const double of_rows = lines(term, {choice_.row_axis.var, choice_.tile.rows});
         return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
-               4 * all * line_bytes > double(target_.l2_bytes);
+               4 * lines_of_rows(term) * line_bytes > double(target_.l2_bytes);
+    }
+    /// Lines of the caches of what is read along an axis.
+    [[nodiscard]] static double lines(const Value& term, const Axis& axis) {
+        const auto& load = std::get<Load>(term->term);
+        const double step = std::abs(double(load.at.affine.coefficient(axis.var))) *
+                            double(size_bytes(term->dtype));
+        return step >= line_bytes ? double(axis.extent)
+                                  : std::max(1.0, double(axis.extent) * step / line_bytes);
+    }
+    /// Of the rows of a tile at all reduced points.
+    [[nodiscard]] double lines_of_rows(const Value& term) const {
+        double all = lines(term, {choice_.row_axis.var, choice_.tile.rows});
+        for (const Axis& axis : kernel_.reduced) all *= lines(term, axis);
+        return all;
     }
     /// Columns that share elements are always read where they stand; others if they may.
     [[nodiscard]] Reading reading_of_columns(const Value& term, bool may_stay) const {
@@ -365,6 +370,7 @@ class Chooser {
         constexpr double of_column = 0.8;  // those of a tile are asked for ahead
         constexpr double of_row = 20;      // each from a page of its own, of much memory
         constexpr double of_second_level = 1.2;
+        constexpr double of_third_level = 4;
         const TileShape& tile = choice_.tile;
         const double tiles = double(choice_.tiles);
         const auto cache = double(target_.l2_bytes);
@@ -386,7 +392,16 @@ class Chooser {
             const auto bytes = double(size_bytes(term->dtype));
             const bool is_beside = load.at.affine.coefficient(choice_.row_axis.var) == 1;
             const bool is_far = double(kernel_.nest.at(load.buffer).elements) * bytes > 4 * cache;
-            if (!is_beside) continue;
+            if (!is_beside) {
+                const double lines = lines_of_rows(term);
+                const bool is_sparse = 8 * lines > double(tile.rows) * depth_;
+                // The next tile along another axis reads them again, after those along this one.
+                const auto between = double(ceil_div(choice_.row_axis.extent, tile.rows));
+                const bool is_lost = between * lines * line_bytes > cache / 2;
+                if (is_sparse && lines * line_bytes > double(target_.l1_bytes))
+                    cycles += tiles * lines * (is_lost ? of_third_level : of_second_level / 2);
+                continue;
+            }
             const double first = double(row_tiles()) * double(points(c().batch));
             const double lines = depth_ * std::ceil(double(tile.rows) * bytes / line_bytes);
             if (overflows_sets(load)) cycles += tiles * lines * of_second_level;
@@ -425,14 +440,6 @@ bool is_some_contiguous(const Kernel& kernel, VarId axis) {
         is_some |= load != nullptr && !load->at.computed && load->at.affine.coefficient(axis) == 1;
     });
     return is_some;
-}
-
-/// Whether vectors along the axis are full where those of a choice are not, by much.
-bool fills_more_lanes(const Axis& axis, const ContractionChoice& choice) {
-    const auto full = [&](std::int64_t extent) {
-        return double(extent) / double(ceil_div(extent, choice.tile.lanes) * choice.tile.lanes);
-    };
-    return full(axis.extent) > 1.2 * full(choice.contraction.lane.extent);
 }
 
 /// Whether the terms that are evaluated apart are the same ones: then the rest of the body is, too,
@@ -519,9 +526,7 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     };
     consider(kernel, lane);
     if (lane) return best;
-    for (const Axis& axis : kernel.free)
-        if (is_some_contiguous(kernel, axis.var) || (best && fills_more_lanes(axis, *best)))
-            consider(kernel, axis);
+    for (const Axis& axis : kernel.free) consider(kernel, axis);
     // Masked stores of lines that are in no cache take longer than whole ones.
     const double masks = 0.5 * double(points(kernel.free));
     for (Flattened& flattened : flattenings(kernel))
