@@ -136,15 +136,31 @@ TEST_CASE("lanes run along the axis that fills them, if sums are long") {
 }
 
 TEST_CASE("lanes run along an axis without neighbours where other lanes would be empty") {
-    const Signature signature{{"X", array({2, 3, 67, 67})}, {"dY", array({2, 64, 15, 15})}};
-    const std::string text =
+    const auto has_tile = [](const char* tile, const std::string& text,
+                             const Signature& signature) {
+        std::string schedules;
+        for (const codegen::Schedule& each :
+             codegen::plan(bound(text, signature), example_target(64)).schedules)
+            schedules += str(each);
+        return schedules.find(tile) != std::string::npos;
+    };
+    const Signature strided{{"X", array({2, 3, 67, 67})}, {"dY", array({2, 64, 15, 15})}};
+    const std::string weights =
         "dW[o,c,r,s] := X[n,c,4*y+r,4*x+s]*dY[n,o,y,x] where r in 0:11, s in 0:11";
-    CHECK(compiled_difference(bound(text, signature), signature) == "");
-    std::string schedules;
-    for (const codegen::Schedule& each :
-         codegen::plan(bound(text, signature), example_target(64)).schedules)
-        schedules += str(each);
-    CHECK(schedules.find("tile o 2 16") != std::string::npos);
+    CHECK(has_tile("tile o 2 16", weights, strided));
+    CHECK(compiled_difference(bound(weights, strided), strided) == "");
+    // Rows of 14 in vectors of 16; all rows in turn leave as much idle.
+    const Signature padded{{"X", array({2, 32, 14, 14})}, {"W", array({64, 32, 3, 3})}};
+    const std::string images = "Y[n,o,y,x] := X[n,c,pad(y+u-1,1),pad(x+v-1,1)]*W[o,c,u,v]";
+    CHECK(has_tile("tile o 2 16", images, padded));
+    CHECK(compiled_difference(bound(images, padded), padded) == "");
+    // The lines of eight images at all channels and taps are in no cache when the next pixel reads
+    // them again.
+    const Signature many{{"W", array({64, 32, 3, 3})}, {"dY", array({64, 64, 26, 26})}};
+    CHECK(has_tile("tile p 2 16",
+                   "dX[n,c,t,p] := sum[o,u,v | t-u >= 0 && t-u < 26 && p-v >= 0 && p-v < 26]("
+                   "W[o,c,u,v]*dY[n,o,t-u,p-v]) where t in 0:28, p in 0:28",
+                   many));
 }
 
 TEST_CASE("columns are read where they stand if few tiles of rows share them") {
