@@ -130,8 +130,15 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
 
 namespace {
 
-bool may_be_split(const Kernel& kernel) {
-    return !kernel.is_arg_reduction() && kernel.conditions.is_empty() &&
+bool may_be_split(const Kernel& kernel, std::size_t cut) {
+    const VarId axis = kernel.reduced[cut].var;
+    const auto says_nothing = [&](const std::vector<AffineForm>& forms) {
+        return std::ranges::all_of(
+            forms, [&](const AffineForm& form) { return form.coefficient(axis) == 0; });
+    };
+    const Conditions& conditions = kernel.conditions;
+    return !kernel.is_arg_reduction() && !conditions.rest &&
+           says_nothing(conditions.at_least_zero) && says_nothing(conditions.equal_zero) &&
            !kernel.has_meeting_writes() && points(kernel.free) > 0 && points(kernel.reduced) > 0;
 }
 
@@ -175,9 +182,9 @@ bool is_far(const Kernel& kernel, const Axis& axis, const Target& target) {
 }  // namespace
 
 bool lower_in_order_of_memory(const Kernel& kernel, PlanBuilder& builder) {
-    if (!may_be_split(kernel)) return false;
     for (std::size_t cut = 0; cut < kernel.reduced.size(); ++cut) {
-        if (!is_far(kernel, kernel.reduced[cut], builder.target())) continue;
+        if (!may_be_split(kernel, cut) || !is_far(kernel, kernel.reduced[cut], builder.target()))
+            continue;
         lower_levels(kernel, cut, 1, builder);
         return true;
     }
@@ -186,11 +193,12 @@ bool lower_in_order_of_memory(const Kernel& kernel, PlanBuilder& builder) {
 
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                          PlanBuilder& builder, std::int64_t least_chunks) {
-    if (!may_be_split(kernel)) return false;
+    if (kernel.reduced.empty()) return false;
+    const std::size_t cut = longest(kernel.reduced);
+    if (!may_be_split(kernel, cut)) return false;
     const std::int64_t wanted =
         std::max(useful_chunks(units, cycles, builder.target().forced).value_or(1), least_chunks);
     if (wanted < 2) return false;
-    const std::size_t cut = longest(kernel.reduced);
     const std::int64_t extent = kernel.reduced[cut].extent;
     const std::int64_t length = chunk_length(extent, std::min(wanted, extent));
     if (length >= extent) return false;

@@ -404,6 +404,29 @@ TEST_CASE("a long sum with few results is split in two levels") {
     check("s[j] := A[i,j]", {{"A", array({30011, 20})}});
 }
 
+TEST_CASE("sums are cut along an axis of which no condition speaks") {
+    const auto is_cut = [](const std::string& text, const Signature& signature) {
+        Target target = example_target(64);
+        target.forced = Forced::two_levels;
+        const BoundProgram program = bound(text, signature);
+        const codegen::Plan plan = codegen::plan(program, target);
+        CHECK(interpreted_difference(program, signature, plan, 0) == "");
+        return str(plan).find("_C_partial(") != std::string::npos;
+    };
+    const Signature signature{{"A", array({9, 40, 7})}, {"B", array({40, 7, 20})}};
+    CHECK(is_cut("C[i,j] := sum[k,l | l <= i](A[i,k,l]*B[k,l,j])", signature));
+    CHECK(is_cut("C[i,j] := max[k,l | l+3 <= i](A[i,k,l] - B[k,l,j])", signature));
+    CHECK(is_cut("C[i,j] := sum[k,l | i == l+2 && j >= 1](A[i,k,l]*B[k,l,j])", signature));
+    CHECK(!is_cut("C[i,j] := sum[k,l | k <= i+20](A[i,k,l]*B[k,l,j])", signature));
+    // Channels of a gradient, whose taps stay within images: their panel fills the cache.
+    const Signature images{{"W", array({512, 512, 3, 3})}, {"dY", array({8, 512, 7, 7})}};
+    const std::string gradient =
+        "dX[n,c,t,p] := sum[o,u,v | t-u >= -1 && t-u < 6 && p-v >= -1 && p-v < 6]("
+        "W[o,c,u,v]*dY[n,o,t-u+1,p-v+1]) where t in 0:7, p in 0:7";
+    CHECK(str(codegen::plan(bound(gradient, images), example_target(64))).find("_dX_partial(") !=
+          std::string::npos);
+}
+
 TEST_CASE("equal programs and targets give equal plans") {
     const Signature signature = {{"A", array({70, 300})}, {"B", array({300, 90})}};
     const auto text = [&] {
