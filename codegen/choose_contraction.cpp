@@ -370,7 +370,6 @@ class Chooser {
         constexpr double of_column = 0.8;  // those of a tile are asked for ahead
         constexpr double of_row = 20;      // each from a page of its own, of much memory
         constexpr double of_second_level = 1.2;
-        constexpr double of_third_level = 4;
         const TileShape& tile = choice_.tile;
         const double tiles = double(choice_.tiles);
         const auto cache = double(target_.l2_bytes);
@@ -393,13 +392,7 @@ class Chooser {
             const bool is_beside = load.at.affine.coefficient(choice_.row_axis.var) == 1;
             const bool is_far = double(kernel_.nest.at(load.buffer).elements) * bytes > 4 * cache;
             if (!is_beside) {
-                const double lines = lines_of_rows(term);
-                const bool is_sparse = 8 * lines > double(tile.rows) * depth_;
-                // The next tile along another axis reads them again, after those along this one.
-                const auto between = double(ceil_div(choice_.row_axis.extent, tile.rows));
-                const bool is_lost = between * lines * line_bytes > cache / 2;
-                if (is_sparse && lines * line_bytes > double(target_.l1_bytes))
-                    cycles += tiles * lines * (is_lost ? of_third_level : of_second_level / 2);
+                cycles += tiles * cycles_of_rows_apart(term);
                 continue;
             }
             const double first = double(row_tiles()) * double(points(c().batch));
@@ -408,6 +401,20 @@ class Chooser {
             if (is_far && !is_spread(load)) cycles += first * lines * of_row;
         }
         return cycles;
+    }
+    /// Of a tile whose rows stand in lines of their own: those that the first-level cache does not
+    /// hold come again, unless they are read so fully that hardware has fetched them.
+    [[nodiscard]] double cycles_of_rows_apart(const Value& term) const {
+        constexpr double of_second_level = 0.6;  // they overlap
+        constexpr double of_third_level = 4;
+        constexpr double points_of_full_line = 8;
+        const double lines = lines_of_rows(term);
+        const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
+        if (!is_sparse || lines * line_bytes <= double(target_.l1_bytes)) return 0;
+        // The next tile along another axis reads them again, after those along this one.
+        const auto between = double(ceil_div(choice_.row_axis.extent, choice_.tile.rows));
+        const bool is_lost = 2 * between * lines * line_bytes > double(target_.l2_bytes);
+        return lines * (is_lost ? of_third_level : of_second_level);
     }
     /// Operations, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {

@@ -130,6 +130,7 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
 
 namespace {
 
+/// Whether a reduced axis can be cut into chunks: no condition speaks of it.
 bool may_be_split(const Kernel& kernel, std::size_t cut) {
     const VarId axis = kernel.reduced[cut].var;
     const auto says_nothing = [&](const std::vector<AffineForm>& forms) {
