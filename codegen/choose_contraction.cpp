@@ -371,7 +371,7 @@ class Chooser {
         constexpr double of_row = 20;      // each from a page of its own, of much memory
         constexpr double of_second_level = 1.2;
         const TileShape& tile = choice_.tile;
-        const double tiles = double(choice_.tiles);
+        const auto tiles = double(choice_.tiles);
         const auto cache = double(target_.l2_bytes);
         double cycles = 0;
         for (std::size_t i = 0; i < choice_.columns.size(); ++i) {
@@ -422,7 +422,7 @@ class Chooser {
         const auto area = double(choice_.rows_of_tile() * tile.vectors);
         const double vectors = double(points(c().columns)) *
                                double(ceil_div(c().lane.extent, tile.columns()) * tile.vectors);
-        const double rows = double(row_tiles() * choice_.rows_of_tile());
+        const auto rows = double(row_tiles() * choice_.rows_of_tile());
         const double latency = std::max(1.0, 8 / area);
         // As many loads as operations can be done in a cycle: two.
         const double loads_each = double(choice_.rows_of_tile() + tile.vectors) / area;

@@ -119,8 +119,9 @@ class Chooser {
         for (const Axis& other : kernel_.free) {
             if (other == axis || other.extent < lanes || contains(kernel_.colliding, other.var))
                 continue;
-            if (load.address.coefficient(other.var) == 1)
-                return double(other.extent / lanes * lanes) / double(other.extent);
+            if (load.address.coefficient(other.var) != 1) continue;
+            const std::int64_t in_squares = other.extent / lanes * lanes;
+            return double(in_squares) / double(other.extent);
         }
         return 0;
     }

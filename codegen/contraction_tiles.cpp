@@ -97,7 +97,7 @@ class ContractionLowering {
         if (has_column_edge())
             conditions.push_back(form(columns_.axis.extent - 1) - form(c_.lane.var));
         return masks_.set(kernel_.nest, [&](const AffineForm& column) {
-            const Value is_taken = all_hold(conditions, at(form(0), column));
+            Value is_taken = all_hold(conditions, at(form(0), column));
             if (!lane_places_) return is_taken;
             const Value of_row = lane_places_->is_taken(kernel_.nest, column);
             return is_taken ? make_operation(Op::logical_and, {is_taken, of_row}, DType::boolean)
@@ -176,7 +176,7 @@ class ContractionLowering {
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
     Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
         const auto depth = double(points(kernel_.reduced));
-        const double area = double(choice_.rows_of_tile() * tile_.vectors);
+        const auto area = double(choice_.rows_of_tile() * tile_.vectors);
         const double tile_cycles = depth * area * vector_cycles(kernel_, choice_);
         const double all = tile_cycles * double(choice_.tiles);
         const Blocks sizes =

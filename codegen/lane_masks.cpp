@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <ranges>
 
 #include "codegen/lane_steps.h"
 
@@ -72,9 +73,9 @@ Body LaneMasks::set(Nest& nest,
         store.push_back(make_store(*mask_, {place() + lane}, taken));
         return store;
     });
-    for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
+    for (const Axis& axis : std::views::reverse(axes_)) {
         Body loop;
-        loop.push_back(make_loop(axis->var, Bind::serial, axis->extent, std::move(body)));
+        loop.push_back(make_loop(axis.var, Bind::serial, axis.extent, std::move(body)));
         body = std::move(loop);
     }
     return body;
@@ -82,7 +83,7 @@ Body LaneMasks::set(Nest& nest,
 
 Value LaneMasks::is_taken(const Nest& nest, const AffineForm& lane) const {
     if (!mask_) return nullptr;
-    const Value kept = make_load(nest, *mask_, {place() + lane});
+    Value kept = make_load(nest, *mask_, {place() + lane});
     if (kept_ == DType::boolean) return kept;
     return make_operation(Op::lt, {kept, make_number(kept_, 0)}, DType::boolean);
 }

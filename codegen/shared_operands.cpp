@@ -368,13 +368,29 @@ class SharedOperands {
         return here;
     }
 
+    /// Places at the two ends of a dimension at which a condition does not hold.
+    struct Fills {
+        std::int64_t first = 0;
+        std::int64_t behind = 0;
+
+        /// The larger counts, also of `form >= 0` over the places.
+        void add(const affine::Form& form, std::int64_t extent) {
+            const auto is_fill = [&](std::int64_t at) {
+                return form.at(0) * at + form.constant < 0;
+            };
+            std::int64_t count = 0;
+            while (count < extent && is_fill(count)) ++count;
+            first = std::max(first, count);
+            for (count = 0; count < extent && is_fill(extent - 1 - count);) ++count;
+            behind = std::max(behind, count);
+        }
+    };
     /// Fills, as zeros, that the last dimension of a padded operand begins with and ends in, at
     /// least.
     std::int64_t fills_between_rows(const OperandForms& operand, const ExprMap<Expr>& here,
                                     IndexId last) {
         if (operand.directions.size() < 2 || !is_padded(operand.term)) return 0;
-        std::int64_t first = 0;
-        std::int64_t behind = 0;
+        Fills fills;
         const std::int64_t extent = program_.at(last).extent();
         for (Expr e = operand.term; std::holds_alternative<Apply>(e->term);
              e = std::get<Apply>(e->term).args[1]) {
@@ -386,20 +402,11 @@ class SharedOperands {
                 affine::System system;
                 (void)add_condition(system, substitute(make_.context(), part, here), variables);
                 if (variables.size() != 1 || !system.equalities.empty()) continue;
-                for (const affine::Form& form : system.inequalities) {
-                    const auto is_fill = [&](std::int64_t at) {
-                        return form.at(0) * at + form.constant < 0;
-                    };
-                    std::int64_t count = 0;
-                    while (count < extent && is_fill(count)) ++count;
-                    first = std::max(first, count);
-                    for (count = 0; count < extent && is_fill(extent - 1 - count);) ++count;
-                    behind = std::max(behind, count);
-                }
+                for (const affine::Form& form : system.inequalities) fills.add(form, extent);
             }
         }
-        const std::int64_t fills = std::min(first, behind);
-        return 2 * fills < extent ? fills : 0;
+        const std::int64_t both = std::min(fills.first, fills.behind);
+        return 2 * both < extent ? both : 0;
     }
 
     /// Defines the array of the operand; the operand as an element of it.

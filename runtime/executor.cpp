@@ -129,11 +129,7 @@ std::vector<double> Executable::step_seconds(std::span<const Array* const> argum
     return seconds;
 }
 
-std::vector<Array> Executable::run_kernels(std::span<const Array* const> arguments,
-                                           std::span<const Array* const> originals,
-                                           std::span<double> seconds) const {
-    // What lies on a GPU comes over before anything is written.
-    for (const Array* argument : arguments) (void)argument->data();
+std::vector<Array> Executable::make_outputs(std::span<const Array* const> arguments) const {
     std::vector<Array> outputs;
     outputs.reserve(program_.outputs.size());
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
@@ -143,6 +139,15 @@ std::vector<Array> Executable::run_kernels(std::span<const Array* const> argumen
         else
             outputs.emplace_back(tensor.dtype, tensor.shape);
     }
+    return outputs;
+}
+
+std::vector<Array> Executable::run_kernels(std::span<const Array* const> arguments,
+                                           std::span<const Array* const> originals,
+                                           std::span<double> seconds) const {
+    // What lies on a GPU comes over before anything is written.
+    for (const Array* argument : arguments) (void)argument->data();
+    std::vector<Array> outputs = make_outputs(arguments);
     std::optional<Workers> workers;
     if (!slice_loops_.empty()) workers.emplace();
     std::int64_t slices_at_once = 0;

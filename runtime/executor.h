@@ -69,6 +69,8 @@ class Executable {
 
     void prepare_launches();
     void prepare_checks();
+    /// New arrays, and the arguments that are outputs too.
+    [[nodiscard]] std::vector<Array> make_outputs(std::span<const Array* const> arguments) const;
     /// `originals` are the arguments as they were given: what an error is about. `seconds` gets
     /// the time of each launch, if it is not empty.
     [[nodiscard]] std::vector<Array> run_kernels(std::span<const Array* const> arguments,
