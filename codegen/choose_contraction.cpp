@@ -251,12 +251,12 @@ class Chooser {
     /// Whether the rows of a tile stand apart, each in lines of its own, and together with what is
     /// read between them in more than the second-level cache holds beside panels.
     [[nodiscard]] bool is_scattered(const Value& term) const {
-        const double of_rows = lines(term, {choice_.row_axis.var, choice_.tile.rows});
+        const double of_rows = lines_along(term, {choice_.row_axis.var, choice_.tile.rows});
         return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
                4 * lines_of_rows(term) * line_bytes > double(target_.l2_bytes);
     }
     /// Lines of the caches of what is read along an axis.
-    [[nodiscard]] static double lines(const Value& term, const Axis& axis) {
+    [[nodiscard]] static double lines_along(const Value& term, const Axis& axis) {
         const auto& load = std::get<Load>(term->term);
         const double step = std::abs(double(load.at.affine.coefficient(axis.var))) *
                             double(size_bytes(term->dtype));
@@ -265,8 +265,8 @@ class Chooser {
     }
     /// Of the rows of a tile at all reduced points.
     [[nodiscard]] double lines_of_rows(const Value& term) const {
-        double all = lines(term, {choice_.row_axis.var, choice_.tile.rows});
-        for (const Axis& axis : kernel_.reduced) all *= lines(term, axis);
+        double all = lines_along(term, {choice_.row_axis.var, choice_.tile.rows});
+        for (const Axis& axis : kernel_.reduced) all *= lines_along(term, axis);
         return all;
     }
     /// Columns that share elements are always read where they stand; others if they may.
