@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/integer.h"
+#include "codegen/cache_lines.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -33,9 +34,6 @@ constexpr double least_shared = 2;
 /// Points side by side that are read as fast where they stand as from a panel: of 784 packing took
 /// a sixth of a product's time, of 196 it took nothing.
 constexpr std::int64_t long_run = 256;
-/// Of a line of the caches.
-constexpr double line_bytes = 64;
-
 class Chooser {
   public:
     Chooser(const Kernel& kernel, Contraction contraction, const Target& target)
@@ -251,23 +249,16 @@ class Chooser {
     /// Whether the rows of a tile stand apart, each in lines of its own, and together with what is
     /// read between them in more than the second-level cache holds beside panels.
     [[nodiscard]] bool is_scattered(const Value& term) const {
-        const double of_rows = lines_along(term, {choice_.row_axis.var, choice_.tile.rows});
+        const Axis rows{choice_.row_axis.var, choice_.tile.rows};
+        const double of_rows = lines_along(std::get<Load>(term->term), term->dtype, rows);
         return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
                4 * lines_of_rows(term) * line_bytes > double(target_.l2_bytes);
     }
-    /// Lines of the caches of what is read along an axis.
-    [[nodiscard]] static double lines_along(const Value& term, const Axis& axis) {
-        const auto& load = std::get<Load>(term->term);
-        const double step = std::abs(double(load.at.affine.coefficient(axis.var))) *
-                            double(size_bytes(term->dtype));
-        return step >= line_bytes ? double(axis.extent)
-                                  : std::max(1.0, double(axis.extent) * step / line_bytes);
-    }
-    /// Of the rows of a tile at all reduced points.
+    /// Lines of the rows of a tile at all reduced points.
     [[nodiscard]] double lines_of_rows(const Value& term) const {
-        double all = lines_along(term, {choice_.row_axis.var, choice_.tile.rows});
-        for (const Axis& axis : kernel_.reduced) all *= lines_along(term, axis);
-        return all;
+        std::vector<Axis> axes = kernel_.reduced;
+        axes.push_back({choice_.row_axis.var, choice_.tile.rows});
+        return lines_along(std::get<Load>(term->term), term->dtype, axes);
     }
     /// Columns that share elements are always read where they stand; others if they may.
     [[nodiscard]] Reading reading_of_columns(const Value& term, bool may_stay) const {

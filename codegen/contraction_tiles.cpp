@@ -11,7 +11,6 @@
 #include "codegen/contraction_tiles.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -24,6 +23,7 @@
 #include "codegen/pair_products.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
+#include "codegen/tile_blocks.h"
 
 namespace ricci::codegen {
 
@@ -175,17 +175,9 @@ class ContractionLowering {
 
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
     Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
-        const auto depth = double(points(kernel_.reduced));
-        const auto area = double(choice_.rows_of_tile() * tile_.vectors);
-        const double tile_cycles = depth * area * vector_cycles(kernel_, choice_);
-        const double all = tile_cycles * double(choice_.tiles);
-        const Blocks sizes =
-            choose_blocks(tile_, row_tiles.extent, column_tiles.extent,
-                          {.tile = tile_cycles,
-                           .all = all,
-                           .line_bytes = depth * double(size_bytes(panel_dtype(kernel_, choice_))),
-                           .share = choice_.blocks},
-                          builder_.target());
+        const double all = tile_cycles(kernel_, choice_) * double(choice_.tiles);
+        const Blocks sizes = choose_blocks(
+            kernel_, choice_, {row_tiles.extent, column_tiles.extent}, builder_.target());
         Nest& nest = kernel_.nest;
         const auto block = [&](const Axis& tiles, std::int64_t count, const char* name) {
             const Axis blocks{nest.add(Var{name}), ceil_div(tiles.extent, count)};

@@ -1,11 +1,9 @@
-// codegen/tile_shape.cpp – how many accumulators a contraction's tile has, and tiles a task
+// codegen/tile_shape.cpp – how many accumulators a contraction's tile has
 #include "codegen/tile_shape.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/integer.h"
-#include "codegen/tasks.h"
 
 namespace ricci::codegen {
 
@@ -77,26 +75,6 @@ std::vector<TileShape> large_tiles(const Contraction& contraction, std::int64_t 
     }
     if (tiles.empty()) tiles.push_back({1, 1, lanes});
     return tiles;
-}
-
-Blocks choose_blocks(const TileShape& tile, std::int64_t row_tiles, std::int64_t column_tiles,
-                     const TileCost& cost, const Target& target) {
-    // Large blocks read the panels of large products less often from memory, and still leave a
-    // hundred tasks.
-    const double wanted =
-        cost.share * std::clamp(cost.all / 128, task_cycles, 64 * task_cycles) / cost.tile;
-    const double fitting = 0.5 * double(target.l2_bytes) / cost.line_bytes;
-    const double tiles_a_side = std::sqrt(std::max(1.0, wanted));
-    const auto side = [&](double tiles, std::int64_t step, std::int64_t most) {
-        const double cached = std::max(1.0, fitting / double(2 * step));
-        const auto count = std::int64_t(std::min({tiles, cached, double(most)}));
-        // Equal blocks: the last one should not be a sliver.
-        return ceil_div(most, ceil_div(most, std::max<std::int64_t>(count, 1)));
-    };
-    Blocks blocks;
-    blocks.column_tiles = side(tiles_a_side, tile.columns(), column_tiles);
-    blocks.row_tiles = side(wanted / double(blocks.column_tiles), tile.rows, row_tiles);
-    return blocks;
 }
 
 }  // namespace ricci::codegen

@@ -1,4 +1,4 @@
-// codegen/tile_shape.h – how many accumulators a contraction's tile has, and tiles a task
+// codegen/tile_shape.h – how many accumulators a contraction's tile has
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,6 @@ struct TileShape {
     std::int64_t lanes = 1;
     [[nodiscard]] std::int64_t columns() const { return vectors * lanes; }
 };
-
-/// Tiles that a task runs over, in each direction.
-struct Blocks {
-    std::int64_t row_tiles = 1;
-    std::int64_t column_tiles = 1;
-};
-
-/// What tiles take: cycles of one and of all together, bytes of a row or column at all reduced
-/// points.
-struct TileCost {
-    double tile = 0;
-    double all = 0;
-    double line_bytes = 0;
-    double share = 1;  ///< of the usual number of tiles that a task is to have
-};
-
-/// Blocks whose panels stay in the second-level cache, each enough work for a task.
-[[nodiscard]] Blocks choose_blocks(const TileShape& tile, std::int64_t row_tiles,
-                                   std::int64_t column_tiles, const TileCost& cost,
-                                   const Target& target);
 
 /// Every tile whose accumulators, held terms and line fit into the registers.
 [[nodiscard]] std::vector<TileShape> all_tiles(const Contraction& contraction,
