@@ -42,7 +42,8 @@ struct TiledProduct {
     [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> products() const;
 };
 
-/// Whether the row operand is read where it stands: points are neighbours, rows whole tiles.
+/// Whether the row operand is read where it stands: points are neighbours, rows whole tiles
+/// in many sets of the caches.
 [[nodiscard]] bool may_rows_stay(const TiledProduct& product);
 
 /// Nothing when the kernel is no such product, or the target has no tiles.

@@ -240,6 +240,19 @@ TEST_CASE("which products are of tiles") {
                             Precision::bf16x3));
 }
 
+TEST_CASE("rows stay in place unless they lie some multiple of 8 KiB apart") {
+    const auto stay = [](std::int64_t points) {
+        const codegen::Plan plan = codegen::plan(
+            tests::bound("C[i,j] := f32(A[i,k])*f32(B[k,j])",
+                         arrays({{"A", {256, points}}, {"B", {points, 256}}}, DType::bf16)),
+            with_tiles(Precision::f32));
+        return str(plan.schedules.back()).find("direct rows") != std::string::npos;
+    };
+    CHECK(stay(2048));
+    CHECK(stay(4128));
+    CHECK_FALSE(stay(4096));
+}
+
 TEST_CASE("operands that many columns share are not copied for each") {
     const std::string text = "O[n,o,y,x] := W[o,c,r,s]*X[n,c,y+r,x+s]";
     const auto is_of_tiles = [&](std::int64_t channels, DType dtype, Precision precision) {
