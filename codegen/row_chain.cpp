@@ -145,7 +145,7 @@ class Finder {
                 const auto found = std::ranges::find(known, place, &Known::place);
                 if (touch.is_store || touch.is_computed || found == known.end()) continue;
                 const auto rows = matching_rows(kernel.free, touch.address, found->at);
-                if (!rows) continue;  // shared by all rows, as a scale is
+                if (!rows) continue;  // does not tell the rows: shared by all, or of others
                 std::vector<Axis> along = kernel.body ? kernel.reduced : kernel.free;
                 if (!kernel.body)
                     std::erase_if(along, [&](const Axis& axis) {
