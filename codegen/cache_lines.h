@@ -7,12 +7,12 @@
 
 namespace ricci::codegen {
 
-/// Of a line of the caches.
+/// Bytes of a line of the caches.
 inline constexpr double line_bytes = 64;
 
-/// Of what is read along an axis; 1 where that stays in one line, or does not move.
+/// Lines that are read along an axis, roughly; 1 where that stays in one line, or does not move.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const Axis& axis);
-/// Of what is read along all of them, as if no two points of different axes met.
+/// Along all of them, roughly: only points along one axis share lines.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const std::vector<Axis>& axes);
 
 }  // namespace ricci::codegen

@@ -34,6 +34,7 @@ constexpr double least_shared = 2;
 /// Points side by side that are read as fast where they stand as from a panel: of 784 packing took
 /// a sixth of a product's time, of 196 it took nothing.
 constexpr std::int64_t long_run = 256;
+
 class Chooser {
   public:
     Chooser(const Kernel& kernel, Contraction contraction, const Target& target)

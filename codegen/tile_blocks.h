@@ -14,10 +14,10 @@ struct Blocks {
 /// Cycles of a tile's sums, loads apart.
 [[nodiscard]] double tile_cycles(const Kernel& kernel, const ContractionChoice& choice);
 
-/// Blocks whose panels stay in the second-level cache, each enough work for a task, of the tiles
-/// that there are. Their rows of results are few where each is in pages of its own: what is read
-/// ahead and written behind goes by pages.
+/// Blocks of the tiles that there are, each enough work for a task, whose panels stay in the
+/// second-level cache. Several tiles of rows write to no more pages of results side by side than
+/// hardware follows.
 [[nodiscard]] Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice,
-                                   const Blocks& all, const Target& target);
+                                   const Blocks& tiles, const Target& target);
 
 }  // namespace ricci::codegen

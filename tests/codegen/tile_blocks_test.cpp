@@ -43,3 +43,10 @@ TEST_CASE("columns that share elements count once for what a cache holds") {
                  {{"X", tests::array({8, 576, 56, 56})}, {"W", tests::array({64, 576})}}) ==
           "tile 8x0; tile 3x16; block 4x2; ");
 }
+
+TEST_CASE("a small operand in place hides no large panel beside it") {
+    CHECK(blocks("C[i,j] := abs(A[i,k,l]-B[k,l,j])*abs(A[i,k,l]-D[k,j])",
+                 {{"A", tests::array({2048, 64, 32})},
+                  {"B", tests::array({64, 32, 2048})},
+                  {"D", tests::array({64, 2048})}}) == "tile 8x0; tile 3x16; block 4x1; ");
+}
