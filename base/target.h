@@ -63,7 +63,8 @@ struct Target {
     Precision precision = Precision::f32;
     std::int64_t l1_bytes = 32 << 10;
     std::int64_t l2_bytes = 1 << 20;
-    GpuTarget gpu = {};  ///< with a compute capability: code is for this GPU
+    std::int64_t l3_bytes = 32 << 20;  ///< shared by all cores, and by who else runs on the machine
+    GpuTarget gpu = {};                ///< with a compute capability: code is for this GPU
     /// Loops one after the other, without lanes, tiles and tasks: code for people to read.
     bool is_plain = false;
     Forced forced = Forced::nothing;

@@ -372,6 +372,8 @@ class FreeLanes {
         const std::int64_t width = lanes_.lanes * unroll_;
         const std::int64_t full = extent / width * width;
         Body body;
+        if (points_of(range) == width)
+            return point({lanes_.lanes, unroll_, {}}, range.lower[0].form);
         if (full > 0) {
             const VarId start = kernel_.nest.add(Var{name(range) + "0"});
             AxisRange main = range;

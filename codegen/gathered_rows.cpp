@@ -44,6 +44,7 @@ std::int64_t side_by_side(std::int64_t extent, std::int64_t elements) {
 Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const Axis& across,
                    const AxisRange& along, const Target& target) {
     Body body;
+    const std::int64_t piece = points_of(along).value_or(along.axis.extent);
     for (const GatheredRow& row : rows) {
         const Buffer& buffer = kernel.nest.at(row.buffer);
         const auto bytes = std::int64_t(size_bytes(buffer.dtype));
@@ -55,22 +56,27 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
         Substitution later;
         later.replace(across.var, form(across.var) + form(ahead));
         LoopBound upper = along.upper;
-        if (along.axis.extent * bytes > most_bytes_of_row)
+        if (piece * bytes > most_bytes_of_row)
             upper = with(upper, along.lower[0].form + form(most_bytes_of_row / bytes));
         Body prefetch;
         std::vector<Value> place = share(prefetch, {later(row.computed)}, kernel.next_let);
         prefetch.push_back(make_let(kernel.next_let, place[0]));
         const Value start = make_let_value(kernel.next_let++, DType::i64);
         const std::int64_t elements = line_bytes / bytes;
-        const std::int64_t lines = side_by_side(along.axis.extent, elements);
+        const std::int64_t lines = side_by_side(piece, elements);
         const VarId next = kernel.nest.add(Var{"next"});
-        later.replace(along.axis.var, form(line) + form(next, elements));
+        const bool is_one_turn = points_of(along) == lines * elements;
+        const AffineForm first = is_one_turn ? along.lower[0].form : form(line);
+        later.replace(along.axis.var, first + form(next, elements));
         Body touch;
         touch.push_back({Prefetch{row.buffer, {later(row.affine), start}, 1}});
         Body touches;
         touches.push_back(make_loop(next, Bind::unroll, lines, std::move(touch)));
-        prefetch.push_back(make_loop(line, Bind::serial, along.lower, std::move(upper),
-                                     std::move(touches), lines * elements));
+        if (is_one_turn)
+            append(prefetch, std::move(touches));
+        else
+            prefetch.push_back(make_loop(line, Bind::serial, along.lower, std::move(upper),
+                                         std::move(touches), lines * elements));
         const Value exists = make_operation(
             Op::lt, {make_index(form(across.var) + form(ahead)), make_integer(across.extent)},
             DType::boolean);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/target.h"
@@ -55,7 +56,8 @@ struct Kernel {
     std::vector<AffineForm> needed_where;
     /// Free axes along which two points may write one element: they run in order in one task.
     std::vector<VarId> colliding;
-    std::uint32_t next_let = 1;  ///< the next unused number of a Let
+    std::uint32_t next_let = 1;           ///< the next unused number of a Let
+    std::set<std::size_t> touched_later;  ///< buffers of the plan that later kernels use
 
     /// Whether points may write one element: in order along `colliding`, or by atomic stores.
     [[nodiscard]] bool has_meeting_writes() const;

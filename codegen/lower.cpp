@@ -45,6 +45,17 @@ bool lower_chain(RowChain chain, PlanBuilder& builder) {
                                      : lower_row_chain(std::move(chain), builder);
 }
 
+/// The buffers `read_later`, and those of kernels that are not lowered yet, without the members.
+std::set<std::size_t> touched_later(const std::vector<Kernel>& kernels,
+                                    const std::vector<std::size_t>& members,
+                                    std::set<std::size_t> read_later) {
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        if (std::ranges::find(members, k) != members.end()) continue;
+        read_later.insert(kernels[k].places.begin(), kernels[k].places.end());
+    }
+    return read_later;
+}
+
 /// Whether kernels were found that run slice by slice with kernel `k`, and are lowered now.
 bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& builder,
                   const std::set<std::size_t>& read_later) {
@@ -52,8 +63,7 @@ bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& buil
     std::optional<SlicedKernels> sliced = find_slices(kernels, k, builder, read_later);
     if (!sliced) return false;
     for (const std::size_t member : sliced->members) kernels[member] = {};
-    std::set<std::size_t> read = read_later;
-    for (const Kernel& kernel : kernels) read.insert(kernel.places.begin(), kernel.places.end());
+    const std::set<std::size_t> read = touched_later(kernels, {}, read_later);
     for (std::vector<Kernel>& loop : sliced->loops) {
         builder.begin_slices(points(loop[0].slices));
         lower(std::move(loop), builder, read);
@@ -74,11 +84,15 @@ void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
         std::optional<RowChain> chain;
         if (!target.is_plain && target.forced != Forced::no_chains)
             chain = find_row_chain(kernels, k, builder.plan(), rules, read_later);
-        std::vector<std::size_t> members = chain ? chain->members : std::vector<std::size_t>();
-        if (chain && lower_chain(std::move(*chain), builder)) {
-            for (const std::size_t member : members) kernels[member] = {};
-            continue;
+        if (chain) {
+            const std::vector<std::size_t> members = chain->members;
+            chain->kernel.touched_later = touched_later(kernels, members, read_later);
+            if (lower_chain(std::move(*chain), builder)) {
+                for (const std::size_t member : members) kernels[member] = {};
+                continue;
+            }
         }
+        kernels[k].touched_later = touched_later(kernels, {k}, read_later);
         lower(std::move(kernels[k]), builder);
         kernels[k] = {};
     }

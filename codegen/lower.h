@@ -64,8 +64,10 @@ void lower_serial(Kernel kernel, PlanBuilder& builder);
 [[nodiscard]] ChainRules chain_rules(const Target& target);
 
 /// Marks plain stores along the axis into outputs larger than the caches that the kernel itself
-/// does not read: they are written past the caches.
-void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes, Schedule& schedule);
+/// does not read: they are written past the caches. What later kernels use is not, where the last
+/// cache may keep it.
+void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
+                          const Target& target, Schedule& schedule);
 
 /// Lowers the kernels of a plan, in order; chains of rows become one kernel. Kernels still to be
 /// made read the buffers `read_later`.

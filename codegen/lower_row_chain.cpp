@@ -29,12 +29,13 @@ class RowChainNest {
   public:
     /// Blocks hold `least_rows` of all rows at least.
     RowChainNest(RowChain& chain, const LanePlan& lanes, std::int64_t least_rows,
-                 Schedule& schedule)
+                 const Target& target, Schedule& schedule)
         : chain_(chain),
           kernel_(chain.kernel),
           lanes_(lanes.lanes),
           cycles_(lanes.cycles),
           least_rows_(least_rows),
+          target_(target),
           schedule_(schedule) {
         std::vector<Axis> order = kernel_.reduced;
         std::erase(order, *lanes.axis);
@@ -348,7 +349,7 @@ class RowChainNest {
         kernel_.body = nullptr;
         kernel_.reducer.reset();
         kernel_.writes = chain_.stages[s].writes;
-        stream_large_outputs(kernel_, loops_.back().axis, lanes_, schedule_);
+        stream_large_outputs(kernel_, loops_.back().axis, lanes_, target_, schedule_);
         return each_row(over_points(
             s, 1, [&](Substitution& here, const AffineForm&) { return write_all(kernel_, here); }));
     }
@@ -358,6 +359,7 @@ class RowChainNest {
     std::int64_t lanes_;
     double cycles_;
     std::int64_t least_rows_;
+    const Target& target_;
     Schedule& schedule_;
     std::vector<ReducedLoop> loops_;
     AffineForm place_;  ///< of a point among those of its row
@@ -440,7 +442,7 @@ bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
         !is_forced && points(chain.kernel.free) < fewest_rows && lanes.cycles > task_cycles;
     if (!lanes.axis || has_few_rows) return false;
     Schedule schedule{Strategy::row_reduction, chain.kernel.nest.name, work_of(chain)};
-    RowChainNest(chain, lanes, is_forced ? 2 : 2 * lanes.lanes, schedule).run();
+    RowChainNest(chain, lanes, is_forced ? 2 : 2 * lanes.lanes, builder.target(), schedule).run();
     builder.add_step(std::move(chain.kernel), std::move(schedule));
     return true;
 }
@@ -463,7 +465,7 @@ bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& 
         .results = {},
         .unread = {}};
     Schedule schedule{Strategy::row_reduction, kernel.nest.name, work_of(kernel)};
-    RowChainNest nest(chain, lanes, 2 * lanes.lanes, schedule);
+    RowChainNest nest(chain, lanes, 2 * lanes.lanes, builder.target(), schedule);
     if (!nest.has_blocks()) return false;
     nest.run();
     builder.add_step(std::move(chain.kernel), std::move(schedule));

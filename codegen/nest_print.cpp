@@ -101,9 +101,11 @@ class Printer {
             match(stmt.node, [&](const auto& node) { this->print(node); });
     }
     void print(const Loop& loop) {
-        line(format("{} {} in {}..{}{}", name(loop.bind), nest_.at(loop.var).name,
+        const bool is_inside = loop.bind == Bind::parallel && nest_.runs_side_by_side;
+        line(format("{} {} in {}..{}{}{}", name(loop.bind), nest_.at(loop.var).name,
                     bound(loop.lower, "max"), bound(loop.upper, "min"),
-                    loop.step == 1 ? "" : format(" by {}", loop.step)));
+                    loop.step == 1 ? "" : format(" by {}", loop.step),
+                    is_inside ? "  # side by side" : ""));
         nested(loop.body);
     }
     void print(const Guard& guard) {

@@ -16,6 +16,8 @@ struct AxisRange {
 };
 /// Whether it is the whole axis.
 [[nodiscard]] bool is_whole(const AxisRange& range);
+/// Of how many points it is, where that is the same for all tasks.
+[[nodiscard]] std::optional<std::int64_t> points_of(const AxisRange& range);
 
 /// How axes become tasks: the outermost ones are named by the task's number, the next is cut into
 /// chunks, the rest runs whole inside.
@@ -34,9 +36,14 @@ struct TaskSplit {
                                     std::int64_t granularity, double cycles_per_point);
 
 /// Cuts the free axes of a kernel, `last` (one of them, or none) innermost. Axes along which writes
-/// collide run whole and in order inside each task.
+/// collide run whole and in order inside each task; where there are no others, tasks share `last`.
 [[nodiscard]] TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last,
                                         std::int64_t granularity, double cycles);
+
+/// The points of `last` that a task has at least, a multiple of the granularity, where writes
+/// collide along all other axes: pieces of rows too short to be worth a walk of all are not made.
+[[nodiscard]] std::int64_t piece_of_row(const Kernel& kernel, const Axis& last,
+                                        std::int64_t granularity);
 
 /// The cycles that are worth a task: 150,000 (some 0.05 ms). Below 15,000 in all there is one task.
 inline constexpr double task_cycles = 150'000;

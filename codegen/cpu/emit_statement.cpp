@@ -32,6 +32,19 @@ bool is_bounded_by(const Loop& loop, VarId var) {
     return std::ranges::any_of(loop.lower, depends) || std::ranges::any_of(loop.upper, depends);
 }
 
+/// The tasks inside of the loop that each of them is, where it has the same bounds for all.
+Stmt side_by_side(const Loop& tasks) {
+    const Loop* outer = tasks.body.size() == 1 ? std::get_if<Loop>(&tasks.body[0].node) : nullptr;
+    if (outer == nullptr || outer->bind != Bind::serial || is_bounded_by(*outer, tasks.var))
+        return {tasks};
+    Loop inner = tasks;
+    inner.body = outer->body;
+    Loop all = *outer;
+    all.body.clear();
+    all.body.push_back({std::move(inner)});
+    return {std::move(all)};
+}
+
 }  // namespace
 
 void NestEmitter::emit(llvm::Module& module, const std::string& symbol) {
@@ -61,7 +74,8 @@ llvm::Function* NestEmitter::emit_body(llvm::Module& module, const std::string& 
     ir_.SetInsertPoint(start);
     allocate_buffers();
     configure_tiles(module);
-    parallel_loop(std::get<Loop>(nest_.body[0].node), function_->getArg(0), function_->getArg(1));
+    statement(nest_.runs_side_by_side ? side_by_side(std::get<Loop>(nest_.body[0].node))
+                                      : nest_.body[0]);
     release_tiles();
     // Stores that went around the caches are ordered before whatever the caller does next.
     if (streams_) ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
@@ -180,7 +194,7 @@ void NestEmitter::statement(const Stmt& statement) {
                 case Bind::serial:   return serial_loop(loop);
                 case Bind::unroll:   return unrolled_loop(loop);
                 case Bind::vector:   return vector_loop(loop, [&] { body(loop.body); });
-                case Bind::parallel:
+                case Bind::parallel: return parallel_loop(loop);
                 case Bind::block:
                 case Bind::thread:   break;
             }
@@ -204,8 +218,8 @@ void NestEmitter::prefetch(const Prefetch& prefetch) {
                          ir_.getInt32(locality), ir_.getInt32(data)});
 }
 
-void NestEmitter::parallel_loop(const Loop& loop, llvm::Value* first, llvm::Value* last) {
-    counted_loop(loop, first, last, {.kind = Binding::Kind::scalar});
+void NestEmitter::parallel_loop(const Loop& loop) {
+    counted_loop(loop, function_->getArg(0), function_->getArg(1), {.kind = Binding::Kind::scalar});
 }
 
 void NestEmitter::serial_loop(const Loop& loop) {

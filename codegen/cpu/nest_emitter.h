@@ -114,7 +114,7 @@ class NestEmitter {
     void allocate_buffers();
     void body(const Body& statements);
     void statement(const Stmt& statement);
-    void parallel_loop(const Loop& loop, llvm::Value* first, llvm::Value* last);
+    void parallel_loop(const Loop& loop);
     void serial_loop(const Loop& loop);
     void counted_loop(const Loop& loop, llvm::Value* lower, llvm::Value* upper, Binding binding);
     void unrolled_loop(const Loop& loop);

@@ -78,7 +78,8 @@ Target detect() {
             .has_bf16_tiles = level.vector_bytes == 64 && features.lookup("amx-tile") &&
                               features.lookup("amx-bf16") && may_use_tiles(),
             .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
-            .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20)};
+            .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20),
+            .l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 32 << 20)};
 }
 
 }  // namespace
@@ -95,6 +96,7 @@ Target host_target() {
     }
     target.l1_bytes = host.l1_bytes;
     target.l2_bytes = host.l2_bytes;
+    target.l3_bytes = host.l3_bytes;
     return target;
 }
 
