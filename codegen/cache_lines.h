@@ -1,6 +1,7 @@
 // codegen/cache_lines.h – lines of the caches that a load touches along axes
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "codegen/kernel.h"
@@ -8,7 +9,7 @@
 namespace ricci::codegen {
 
 /// Bytes of a line of the caches.
-inline constexpr double line_bytes = 64;
+inline constexpr std::int64_t line_bytes = 64;
 
 /// Lines that are read along an axis, roughly; 1 where that stays in one line, or does not move.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const Axis& axis);

@@ -145,8 +145,7 @@ class Chooser {
                 forms, [&](const AffineForm& form) { return form.coefficient(axis) != 0; });
         };
         return has(kernel_.conditions.at_least_zero) || has(kernel_.conditions.equal_zero) ||
-               has(kernel_.needed_where) ||
-               std::ranges::find(kernel_.colliding, axis) != kernel_.colliding.end();
+               has(kernel_.needed_where) || kernel_.collides(axis);
     }
     [[nodiscard]] bool has_lane_conditions() const {
         return std::ranges::any_of(kernel_.conditions.at_least_zero, [&](const AffineForm& form) {
@@ -253,7 +252,7 @@ class Chooser {
         const Axis rows{choice_.row_axis.var, choice_.tile.rows};
         const double of_rows = lines_along(std::get<Load>(term->term), term->dtype, rows);
         return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
-               4 * lines_of_rows(term) * line_bytes > double(target_.l2_bytes);
+               4 * lines_of_rows(term) * double(line_bytes) > double(target_.l2_bytes);
     }
     /// Lines of the rows of a tile at all reduced points.
     [[nodiscard]] double lines_of_rows(const Value& term) const {
@@ -305,11 +304,11 @@ class Chooser {
         std::int64_t step = way_bytes;
         for (const Axis& axis : kernel_.reduced) {
             const std::int64_t apart = std::abs(load.at.affine.coefficient(axis.var)) * bytes;
-            if (apart < std::int64_t(line_bytes)) continue;
+            if (apart < line_bytes) continue;
             lines *= axis.extent;
             step = std::gcd(step, apart);
         }
-        const std::int64_t sets = way_bytes / std::max(step, std::int64_t(line_bytes));
+        const std::int64_t sets = way_bytes / std::max(step, line_bytes);
         return lines / sets > target_.l1_bytes / way_bytes;
     }
 
@@ -374,7 +373,7 @@ class Chooser {
             const double bytes = double(tile.columns()) * double(size_bytes(term->dtype));
             const bool is_lost = 3 * depth_ * bytes > cache && stand_apart(load);
             if (row_tiles() > 1 && (is_lost || !is_spread(load)))
-                cycles += tiles * depth_ * std::ceil(bytes / line_bytes) * of_column;
+                cycles += tiles * depth_ * std::ceil(bytes / double(line_bytes)) * of_column;
         }
         for (std::size_t i = 0; i < choice_.rows.size(); ++i) {
             const Value& term = c().row_operands[i].term;
@@ -388,7 +387,7 @@ class Chooser {
                 continue;
             }
             const double first = double(row_tiles()) * double(points(c().batch));
-            const double lines = depth_ * std::ceil(double(tile.rows) * bytes / line_bytes);
+            const double lines = depth_ * std::ceil(double(tile.rows) * bytes / double(line_bytes));
             if (overflows_sets(load)) cycles += tiles * lines * of_second_level;
             if (is_far && !is_spread(load)) cycles += first * lines * of_row;
         }
@@ -402,10 +401,10 @@ class Chooser {
         constexpr double points_of_full_line = 8;
         const double lines = lines_of_rows(term);
         const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
-        if (!is_sparse || lines * line_bytes <= double(target_.l1_bytes)) return 0;
+        if (!is_sparse || lines * double(line_bytes) <= double(target_.l1_bytes)) return 0;
         // The next tile along another axis reads them again, after those along this one.
         const auto between = double(ceil_div(choice_.row_axis.extent, choice_.tile.rows));
-        const bool is_lost = 2 * between * lines * line_bytes > double(target_.l2_bytes);
+        const bool is_lost = 2 * between * lines * double(line_bytes) > double(target_.l2_bytes);
         return lines * (is_lost ? of_third_level : of_second_level);
     }
     /// Operations, and what loads take beside them; panels; writes.

@@ -81,9 +81,6 @@ class Chooser {
     [[nodiscard]] bool precedes(const LanePlan& a, const LanePlan& b) const {
         return is_forced(a) == is_forced(b) ? a.cycles < b.cycles : is_forced(a);
     }
-    static bool contains(const std::vector<VarId>& vars, VarId var) {
-        return std::ranges::find(vars, var) != vars.end();
-    }
     /// Whether lanes may be masked where loop bounds change from lane to lane: inequalities alone,
     /// results that are contiguous or, with masked stores of any type, short steps apart.
     [[nodiscard]] bool may_be_masked(const Axis& axis) const {
@@ -103,7 +100,7 @@ class Chooser {
     }
     /// Lanes must write different elements.
     [[nodiscard]] bool may_be_lanes(const Axis& axis) const {
-        if (axis.extent < 2 || contains(kernel_.colliding, axis.var)) return false;
+        if (axis.extent < 2 || kernel_.collides(axis.var)) return false;
         if (moves_with(loops_, axis.var) && !may_be_masked(axis)) return false;
         return std::ranges::all_of(kernel_.writes, [&](const Store& write) {
             return write.at.affine.coefficient(axis.var) != 0 &&
@@ -117,8 +114,7 @@ class Chooser {
                                           std::int64_t lanes) const {
         if (kernel_.body || load.is_store || load.is_computed || lanes < least_square) return 0;
         for (const Axis& other : kernel_.free) {
-            if (other == axis || other.extent < lanes || contains(kernel_.colliding, other.var))
-                continue;
+            if (other == axis || other.extent < lanes || kernel_.collides(other.var)) continue;
             if (load.address.coefficient(other.var) != 1) continue;
             const std::int64_t in_squares = other.extent / lanes * lanes;
             return double(in_squares) / double(other.extent);

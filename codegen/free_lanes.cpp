@@ -188,9 +188,7 @@ class FreeLanes {
         const std::vector<Touch> all =
             touches(has_masked_stores(target_) ? with_plain_reads(kernel_) : kernel_);
         for (Axis& axis : kernel_.free) {
-            const bool collides =
-                std::ranges::find(kernel_.colliding, axis.var) != kernel_.colliding.end();
-            if (axis == *lanes_.axis || collides || moves_bounds(axis) ||
+            if (axis == *lanes_.axis || kernel_.collides(axis.var) || moves_bounds(axis) ||
                 divisor_up_to(axis.extent, most) < 2)
                 continue;
             int shared = 0;
@@ -316,7 +314,7 @@ class FreeLanes {
         if (kernel_.body || !lanes_.axis || lanes_.is_reduced_axis || lanes_.lanes < 4) return;
         for (Axis& axis : kernel_.free) {
             if (axis == *lanes_.axis || axis.extent < lanes_.lanes) continue;
-            if (std::ranges::find(kernel_.colliding, axis.var) != kernel_.colliding.end()) continue;
+            if (kernel_.collides(axis.var)) continue;
             const std::vector<Touch> all = touches(kernel_);
             const bool is_far = std::ranges::any_of(all, [&](const Touch& touch) {
                 const std::int64_t step = touch.address.coefficient(lanes_.axis->var);
@@ -372,27 +370,29 @@ class FreeLanes {
         const std::int64_t width = lanes_.lanes * unroll_;
         const std::int64_t full = extent / width * width;
         Body body;
-        if (points_of(range) == width)
-            return point({lanes_.lanes, unroll_, {}}, range.lower[0].form);
         if (full > 0) {
-            const VarId start = kernel_.nest.add(Var{name(range) + "0"});
             AxisRange main = range;
             for (BoundTerm& term : main.upper)
                 if (term.form.is_constant()) term.form = form(full);
-            body.push_back(make_loop(start, Bind::serial, main.lower, main.upper,
-                                     point({lanes_.lanes, unroll_, {}}, form(start)), width));
+            const auto vectors = [&](const AffineForm& start) {
+                return point({lanes_.lanes, unroll_, {}}, start);
+            };
+            append(body, make_turns(kernel_.nest, name(range) + "0", main.lower, main.upper, width,
+                                    vectors));
         }
         if (full < extent) {
-            const VarId start = kernel_.nest.add(Var{name(range) + "1"});
-            LoopBound lower = range.lower;
-            lower.push_back({form(full)});
+            LoopBound lower = bound(full);
+            if (!is_whole(range)) lower.insert(lower.begin(), range.lower[0]);
             // Masked lanes sum all that is left at once.
             const std::int64_t vectors =
                 lanes_.is_masked ? ceil_div(extent - full, lanes_.lanes) : 1;
-            Lanes rest{lanes_.lanes, vectors, {}};
-            if ((extent - full) % lanes_.lanes != 0) rest.limit = bound(form(extent) - form(start));
-            body.push_back(make_loop(start, Bind::serial, lower, range.upper,
-                                     point(rest, form(start)), vectors * lanes_.lanes));
+            const auto rest = [&](const AffineForm& start) {
+                Lanes lanes{lanes_.lanes, vectors, {}};
+                if ((extent - full) % lanes_.lanes != 0) lanes.limit = bound(form(extent) - start);
+                return point(lanes, start);
+            };
+            append(body, make_turns(kernel_.nest, name(range) + "1", lower, range.upper,
+                                    vectors * lanes_.lanes, rest));
         }
         return body;
     }

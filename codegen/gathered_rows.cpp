@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/cache_lines.h"
 #include "codegen/nest_build.h"
 #include "codegen/tile.h"
 
@@ -10,7 +11,6 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr std::int64_t line_bytes = 64;
 /// So far ahead, in bytes of rows: less is there too late, more is driven out of the first-level
 /// cache again. Of short rows so many: a core looks as far ahead itself.
 constexpr std::int64_t bytes_ahead = 8 << 10;
@@ -44,7 +44,7 @@ std::int64_t side_by_side(std::int64_t extent, std::int64_t elements) {
 Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const Axis& across,
                    const AxisRange& along, const Target& target) {
     Body body;
-    const std::int64_t piece = points_of(along).value_or(along.axis.extent);
+    const std::int64_t piece = length(along.lower, along.upper).value_or(along.axis.extent);
     for (const GatheredRow& row : rows) {
         const Buffer& buffer = kernel.nest.at(row.buffer);
         const auto bytes = std::int64_t(size_bytes(buffer.dtype));
@@ -52,7 +52,6 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
             continue;
         const std::int64_t ahead =
             std::clamp<std::int64_t>(bytes_ahead / (along.axis.extent * bytes), 1, most_rows_ahead);
-        const VarId line = kernel.nest.add(Var{"line"});
         Substitution later;
         later.replace(across.var, form(across.var) + form(ahead));
         LoopBound upper = along.upper;
@@ -65,18 +64,16 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
         const std::int64_t elements = line_bytes / bytes;
         const std::int64_t lines = side_by_side(piece, elements);
         const VarId next = kernel.nest.add(Var{"next"});
-        const bool is_one_turn = points_of(along) == lines * elements;
-        const AffineForm first = is_one_turn ? along.lower[0].form : form(line);
-        later.replace(along.axis.var, first + form(next, elements));
-        Body touch;
-        touch.push_back({Prefetch{row.buffer, {later(row.affine), start}, 1}});
-        Body touches;
-        touches.push_back(make_loop(next, Bind::unroll, lines, std::move(touch)));
-        if (is_one_turn)
-            append(prefetch, std::move(touches));
-        else
-            prefetch.push_back(make_loop(line, Bind::serial, along.lower, std::move(upper),
-                                         std::move(touches), lines * elements));
+        const auto touch = [&](const AffineForm& first) {
+            later.replace(along.axis.var, first + form(next, elements));
+            Body one;
+            one.push_back({Prefetch{row.buffer, {later(row.affine), start}, 1}});
+            Body all;
+            all.push_back(make_loop(next, Bind::unroll, lines, std::move(one)));
+            return all;
+        };
+        append(prefetch, make_turns(kernel.nest, "line", along.lower, std::move(upper),
+                                    lines * elements, touch));
         const Value exists = make_operation(
             Op::lt, {make_index(form(across.var) + form(ahead)), make_integer(across.extent)},
             DType::boolean);

@@ -14,6 +14,10 @@
 
 namespace ricci::codegen {
 
+bool Kernel::collides(VarId axis) const {
+    return std::ranges::find(colliding, axis) != colliding.end();
+}
+
 bool Kernel::has_meeting_writes() const {
     return !colliding.empty() || std::ranges::any_of(writes, [](const Store& write) {
         return write.hint == StoreHint::atomic;

@@ -59,6 +59,8 @@ struct Kernel {
     std::uint32_t next_let = 1;           ///< the next unused number of a Let
     std::set<std::size_t> touched_later;  ///< buffers of the plan that later kernels use
 
+    /// Whether two points along the free axis may write one element.
+    [[nodiscard]] bool collides(VarId axis) const;
     /// Whether points may write one element: in order along `colliding`, or by atomic stores.
     [[nodiscard]] bool has_meeting_writes() const;
     [[nodiscard]] bool is_arg_reduction() const noexcept {

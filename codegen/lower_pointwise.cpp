@@ -1,6 +1,7 @@
 // codegen/lower_pointwise.cpp – one pass over memory, vectorised along the contiguous side
 #include <algorithm>
 
+#include "codegen/cache_lines.h"
 #include "codegen/free_lanes.h"
 #include "codegen/gathered_rows.h"
 #include "codegen/kernel_work.h"
@@ -17,9 +18,6 @@ constexpr std::int64_t streaming_bytes = 32 << 20;
 /// gather whose 51 MB of zeros are added to takes 10.9 ms of 16.0 where they are not streamed
 /// (Xeon, `script/bench cpu --threads 1 "its gradient"`).
 constexpr std::int64_t part_of_l3 = 4;
-/// A line that is written past the caches in pieces is read and written again for each: a
-/// permutation of five dimensions by 8 lanes of f32 took 12.7 ms, without streaming 10.5.
-constexpr std::int64_t line_bytes = 64;
 
 /// Whether rows stand at places that are data, and all else runs along them, too.
 bool reads_rows_alone(const Kernel& kernel, const LanePlan& lanes) {
@@ -48,6 +46,8 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
         }
         const std::size_t place = kernel.places.at(std::size_t(write.buffer));
         if (kernel.touched_later.contains(place) && bytes < target.l3_bytes / part_of_l3) continue;
+        // A line that is written past the caches in pieces is read and written again for each: a
+        // permutation of five dimensions by 8 lanes of f32 took 12.7 ms, without streaming 10.5.
         const bool has_pieces = lanes * std::int64_t(size_bytes(buffer.dtype)) < line_bytes;
         if (is_read || (has_squares && has_pieces)) continue;
         write.hint = StoreHint::streaming;

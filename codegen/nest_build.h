@@ -1,6 +1,8 @@
 // codegen/nest_build.h – short constructors of forms, values and statements, and substitution
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -48,6 +50,12 @@ namespace ricci::codegen {
 [[nodiscard]] Stmt make_loop(VarId var, Bind bind, std::int64_t extent, Body body);
 [[nodiscard]] Stmt make_loop(VarId var, Bind bind, LoopBound lower, LoopBound upper, Body body,
                              std::int64_t step = 1);
+/// How far apart the bounds are, where that is one number.
+[[nodiscard]] std::optional<std::int64_t> length(const LoopBound& lower, const LoopBound& upper);
+/// The body at `lower` and each `step` further, below `upper`: a loop, or none around one turn.
+[[nodiscard]] Body make_turns(Nest& nest, const std::string& name, LoopBound lower, LoopBound upper,
+                              std::int64_t step,
+                              const std::function<Body(const AffineForm& start)>& body);
 [[nodiscard]] Stmt make_store(BufferId buffer, Address at, Value value,
                               std::optional<Reducer> combine = std::nullopt);
 [[nodiscard]] Stmt make_let(std::uint32_t number, Value value);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/integer.h"
+#include "codegen/cache_lines.h"
 #include "codegen/kernel_work.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -41,7 +42,6 @@ namespace {
 /// Cycles of a vector that is loaded and stored, or gathered.
 constexpr double contiguous_cycles = 3;
 constexpr double gathered_cycles = 24;
-constexpr std::int64_t line_bytes = 64;
 /// One page a point at worst: what a first-level TLB holds with room to spare.
 constexpr std::int64_t points_a_block = 16;
 
@@ -271,8 +271,8 @@ class Packer {
                 return store(here(at), here(term));
             });
         };
-        const auto rows = [&](const Value& term, const AffineForm& first, LoopBound lower,
-                              LoopBound upper, Bind bind) {
+        const auto rows = [&](const Value& term, const AffineForm& first, const LoopBound& lower,
+                              const LoopBound& upper, Bind bind) {
             const AffineForm element = first + form(row);
             Body loop;
             loop.push_back(

@@ -18,11 +18,10 @@ class Search {
         for (Touch& touch : touches(kernel))
             if (touch.is_reduced) loads_.push_back(std::move(touch));
         for (const Axis& axis : kernel.free) {
-            const bool collides =
-                std::ranges::find(kernel.colliding, axis.var) != kernel.colliding.end();
             const bool is_shared = std::ranges::any_of(
                 loads_, [&](const Touch& load) { return !moves(load, axis.var); });
-            if (is_shared && !collides && !moves_with(loops, axis.var)) axes_.push_back(axis);
+            if (is_shared && !kernel.collides(axis.var) && !moves_with(loops, axis.var))
+                axes_.push_back(axis);
         }
         fewest_ = double(loads_.size());
     }

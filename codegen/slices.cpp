@@ -80,8 +80,7 @@ class Finder {
                (!kernel.body || points(kernel.reduced) > 0) && kernel.slices.empty();
     }
     static bool may_be_common(const Kernel& kernel, const Axis& axis) {
-        return axis.extent > 1 &&
-               std::ranges::find(kernel.colliding, axis.var) == kernel.colliding.end();
+        return axis.extent > 1 && !kernel.collides(axis.var);
     }
 
     bool begin() {

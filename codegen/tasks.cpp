@@ -18,7 +18,7 @@ constexpr double single_task_cycles = 15'000;
 constexpr double waking_cycles = 60'000;
 constexpr double most_tasks = 4096;
 /// Updates of rows at random take 5 % longer in two pieces of 512 bytes, 12 in four of 256 (Xeon,
-/// 65,536 rows of 1 KiB of a table of 51 MB).
+/// 65,536 rows of 1 KiB of a table of 51 MB, `script/bench cpu --threads 1 "its gradient"`).
 constexpr std::int64_t least_piece_bytes = 512;
 
 /// As many as two and four threads take equal shares of, unless they are many.
@@ -45,10 +45,6 @@ std::int64_t balanced(std::int64_t most, std::int64_t granules, std::int64_t out
     for (std::int64_t chunk = most - 1; 2 * chunk >= most; --chunk)
         if (time_of_threads(chunk) < time_of_threads(best)) best = chunk;
     return best;
-}
-
-bool collides(const Kernel& kernel, const Axis& axis) {
-    return std::ranges::find(kernel.colliding, axis.var) != kernel.colliding.end();
 }
 
 }  // namespace
@@ -102,8 +98,8 @@ TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t gr
 
 std::int64_t piece_of_row(const Kernel& kernel, const Axis& last, std::int64_t granularity) {
     const bool can_share = std::ranges::any_of(
-        kernel.free, [&](const Axis& axis) { return axis != last && !collides(kernel, axis); });
-    if (kernel.colliding.empty() || collides(kernel, last) || can_share) return last.extent;
+        kernel.free, [&](const Axis& axis) { return axis != last && !kernel.collides(axis.var); });
+    if (kernel.colliding.empty() || kernel.collides(last.var) || can_share) return last.extent;
     std::int64_t bytes = 0;
     for (const Store& write : kernel.writes)
         bytes = std::max(bytes, std::int64_t(size_bytes(kernel.nest.at(write.buffer).dtype)));
@@ -118,7 +114,7 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     std::vector<Axis> cut;
     std::vector<Axis> inside;
     for (const Axis& axis : kernel.free)
-        if (axis != last) (collides(kernel, axis) ? inside : cut).push_back(axis);
+        if (axis != last) (kernel.collides(axis.var) ? inside : cut).push_back(axis);
     const std::int64_t piece = last ? piece_of_row(kernel, *last, granularity) : 0;
     const bool cuts_last = last && (inside.empty() || piece < last->extent);
     if (last && !cuts_last) inside.push_back(*last);
@@ -133,12 +129,6 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     split.loops.insert(at, whole.begin(), whole.end());
     kernel.nest.runs_side_by_side = cuts_last && !inside.empty() && split.tasks > 1;
     return split;
-}
-
-std::optional<std::int64_t> points_of(const AxisRange& range) {
-    if (range.lower.size() != 1 || range.upper.size() != 1) return std::nullopt;
-    const AffineForm points = range.upper[0].form - range.lower[0].form;
-    return points.is_constant() ? std::optional(points.constant) : std::nullopt;
 }
 
 bool is_whole(const AxisRange& range) {

@@ -16,8 +16,6 @@ struct AxisRange {
 };
 /// Whether it is the whole axis.
 [[nodiscard]] bool is_whole(const AxisRange& range);
-/// Of how many points it is, where that is the same for all tasks.
-[[nodiscard]] std::optional<std::int64_t> points_of(const AxisRange& range);
 
 /// How axes become tasks: the outermost ones are named by the task's number, the next is cut into
 /// chunks, the rest runs whole inside.

@@ -34,7 +34,7 @@ double tile_bytes(const Kernel& kernel, const ContractionChoice& choice,
         }
         std::vector<Axis> axes = kernel.reduced;
         axes.push_back(along);
-        bytes += std::min(panel, line_bytes * lines_along(*load, term->dtype, axes));
+        bytes += std::min(panel, double(line_bytes) * lines_along(*load, term->dtype, axes));
     }
     return bytes;
 }

@@ -27,7 +27,9 @@ constexpr double look_cycles = 0.1;
 /// Of a kernel more.
 constexpr double step_cycles = 500;
 /// Rows a multiple of so many bytes apart share few sets of the second-level cache, too: in place
-/// 1024x4096 by 4096x1024 took 9.3 to 11.9 ms, rows elsewhere 7.3 to 7.7.
+/// 1024x4096 by 4096x1024 took 9.3 to 11.9 ms, rows elsewhere 7.3 to 7.7
+/// (`ricci bench --threads 1 "C[i,j] := f32(A[i,k])*f32(B[k,j])" A=1024x4096:bf16
+/// B=4096x1024:bf16`).
 constexpr std::int64_t far_bytes = 8192;
 /// Elements that are read more often than this are not copied for each time.
 constexpr double most_copies = 1.5;

@@ -79,10 +79,7 @@ namespace {
 
 std::vector<Axis> free_axes(const Kernel& kernel, bool collides) {
     std::vector<Axis> axes = kernel.free;
-    std::erase_if(axes, [&](const Axis& axis) {
-        return (std::ranges::find(kernel.colliding, axis.var) != kernel.colliding.end()) !=
-               collides;
-    });
+    std::erase_if(axes, [&](const Axis& axis) { return kernel.collides(axis.var) != collides; });
     return axes;
 }
 
