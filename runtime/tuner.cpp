@@ -233,9 +233,9 @@ void TuningStore::keep(const std::string& kernel, const Tuned& tuned) {
 TuningStore& tuning_store() {
     static TuningStore store(
         process_disk_cache(),
-        format("{}\n{}\n{} {} {} {} {}", cpu_model(), codegen::cpu::compiler_version(),
-               target().cpu, target().features, str(target()), target().l1_bytes,
-               target().l2_bytes));
+        format("{}\n{}\n{} {} {} {} {} {}", cpu_model(), codegen::cpu::compiler_version(),
+               target().cpu, target().features, str(target()), target().l1_bytes, target().l2_bytes,
+               target().l3_bytes));
     return store;
 }
 

@@ -51,8 +51,8 @@ std::string gpu_text() {
 
 std::string cpu_text() {
     const Target target = codegen::cpu::host_target();
-    return format("{}, {} bytes of L1, {} of L2 cache; {}", str(target), target.l1_bytes,
-                  target.l2_bytes, codegen::cpu::compiler_version());
+    return format("{}, {} bytes of L1, {} of L2, {} of L3 cache; {}", str(target), target.l1_bytes,
+                  target.l2_bytes, target.l3_bytes, codegen::cpu::compiler_version());
 }
 
 int run() {
