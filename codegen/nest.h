@@ -282,7 +282,7 @@ struct Nest {
     std::int64_t blocks_at_once = 0;
     bool is_short = false;  ///< CPU: several tasks that are not worth waking a thread for
     /// CPU: where a task is one loop with the same bounds as all others, the tasks that a thread is
-    /// given at a time run side by side inside that loop.
+    /// given at a time run side by side inside that loop (`tasks_inside`).
     bool runs_side_by_side = false;
 
     [[nodiscard]] const Buffer& at(BufferId id) const { return buffers.at(std::size_t(id)); }

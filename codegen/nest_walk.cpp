@@ -1,6 +1,7 @@
 // codegen/nest_walk.cpp – traversals of nests that passes and checks share
 #include "codegen/nest_walk.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/match.h"
@@ -75,6 +76,11 @@ void for_each_value(const Body& body, const std::function<void(const Value&)>& v
                 if (fold.place) visit(fold.place);
             },
             [](const auto&) {});
+}
+
+bool is_bounded_by(const Loop& loop, VarId var) {
+    const auto depends = [&](const BoundTerm& term) { return term.form.coefficient(var) != 0; };
+    return std::ranges::any_of(loop.lower, depends) || std::ranges::any_of(loop.upper, depends);
 }
 
 void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {

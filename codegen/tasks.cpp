@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 
 #include "base/integer.h"
 #include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
 
@@ -155,6 +157,27 @@ Body parallel(const TaskSplit& split, Body body) {
     Body root;
     root.push_back(make_loop(split.task, Bind::parallel, split.tasks, std::move(all)));
     return root;
+}
+
+Body tasks_inside(const Loop& tasks) {
+    Body whole{{tasks}};
+    if (tasks.body.empty()) return whole;
+    Body all(tasks.body.begin(), std::prev(tasks.body.end()));
+    const bool has_common_names = std::ranges::all_of(all, [&](const Stmt& stmt) {
+        const auto* name = std::get_if<Let>(&stmt.node);
+        return name != nullptr && !depends_on(name->value, tasks.var);
+    });
+    const auto* walk = std::get_if<Loop>(&tasks.body.back().node);
+    if (!has_common_names || walk == nullptr || walk->bind != Bind::serial ||
+        is_bounded_by(*walk, tasks.var))
+        return whole;
+    Loop inner = tasks;
+    inner.body = walk->body;
+    Loop outer = *walk;
+    outer.body.clear();
+    outer.body.push_back({std::move(inner)});
+    all.push_back({std::move(outer)});
+    return all;
 }
 
 }  // namespace ricci::codegen

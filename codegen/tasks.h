@@ -52,4 +52,8 @@ inline constexpr double task_cycles = 150'000;
 /// The whole body of a nest: the parallel loop, the names, then `body`.
 [[nodiscard]] Body parallel(const TaskSplit& split, Body body);
 
+/// The loop over tasks inside of the loop that each of them is, behind what that names before it;
+/// `tasks` as it is where a task is anything else, or bounds or names change from task to task.
+[[nodiscard]] Body tasks_inside(const Loop& tasks);
+
 }  // namespace ricci::codegen

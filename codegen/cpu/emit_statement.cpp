@@ -16,6 +16,7 @@
 #include "codegen/cpu/nest_emitter.h"
 #include "codegen/cpu/operations.h"
 #include "codegen/nest_walk.h"
+#include "codegen/tasks.h"
 
 namespace ricci::codegen::cpu {
 
@@ -25,25 +26,6 @@ namespace {
 constexpr std::int64_t max_lanes = 256;
 /// Elements behind a local buffer, so that the last lanes of a vector access stay inside.
 constexpr std::int64_t local_padding = 64;
-
-/// Whether a bound of the loop depends on the variable.
-bool is_bounded_by(const Loop& loop, VarId var) {
-    const auto depends = [&](const BoundTerm& term) { return term.form.coefficient(var) != 0; };
-    return std::ranges::any_of(loop.lower, depends) || std::ranges::any_of(loop.upper, depends);
-}
-
-/// The tasks inside of the loop that each of them is, where it has the same bounds for all.
-Stmt side_by_side(const Loop& tasks) {
-    const Loop* outer = tasks.body.size() == 1 ? std::get_if<Loop>(&tasks.body[0].node) : nullptr;
-    if (outer == nullptr || outer->bind != Bind::serial || is_bounded_by(*outer, tasks.var))
-        return {tasks};
-    Loop inner = tasks;
-    inner.body = outer->body;
-    Loop all = *outer;
-    all.body.clear();
-    all.body.push_back({std::move(inner)});
-    return {std::move(all)};
-}
 
 }  // namespace
 
@@ -74,8 +56,10 @@ llvm::Function* NestEmitter::emit_body(llvm::Module& module, const std::string& 
     ir_.SetInsertPoint(start);
     allocate_buffers();
     configure_tiles(module);
-    statement(nest_.runs_side_by_side ? side_by_side(std::get<Loop>(nest_.body[0].node))
-                                      : nest_.body[0]);
+    if (nest_.runs_side_by_side)
+        body(tasks_inside(std::get<Loop>(nest_.body[0].node)));
+    else
+        body(nest_.body);
     release_tiles();
     // Stores that went around the caches are ordered before whatever the caller does next.
     if (streams_) ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "codegen/nest.h"
+#include "codegen/tasks.h"
 #include "tests/codegen/check_plan.h"
 
 using namespace ricci;
@@ -45,7 +46,34 @@ std::int64_t streams(const codegen::Plan& plan) {
     return count;
 }
 
+/// The statements of the updates as emitted: `let`s, then the loop over the points.
+std::string emitted(const std::string& text) {
+    Signature signature = {
+        {"H", array({3000, 512})}, {"J", array({8192}, DType::i32)}, {"x", array({8192, 512})}};
+    if (text.find('s') != std::string::npos) signature.emplace("s", array({}));
+    const codegen::Plan plan = plan_of(text, signature);
+    const codegen::Nest& nest = plan.nests[plan.steps.back().nest];
+    REQUIRE(nest.runs_side_by_side);
+    std::string statements;
+    for (const codegen::Stmt& stmt :
+         codegen::tasks_inside(std::get<codegen::Loop>(nest.body[0].node))) {
+        const auto* loop = std::get_if<codegen::Loop>(&stmt.node);
+        if (loop == nullptr) {
+            statements += std::holds_alternative<codegen::Let>(stmt.node) ? "let " : "? ";
+            continue;
+        }
+        const auto* inside = std::get_if<codegen::Loop>(&loop->body[0].node);
+        statements += nest.at(loop->var).name + (inside ? " " + nest.at(inside->var).name : "");
+    }
+    return statements;
+}
+
 }  // namespace
+
+TEST_CASE("the tasks of updated rows run inside the loop over the points") {
+    CHECK(emitted("H[J[i],k] += x[i,k]") == "i task");
+    CHECK(emitted("H[J[i],k] += s*x[i,k]") == "let i task");
+}
 
 TEST_CASE("tasks share updated rows in pieces of at least 512 bytes") {
     CHECK(pieces(64) == 1);
