@@ -44,7 +44,7 @@ std::int64_t side_by_side(std::int64_t extent, std::int64_t elements) {
 Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const Axis& across,
                    const AxisRange& along, const Target& target) {
     Body body;
-    const std::int64_t piece = length(along.lower, along.upper).value_or(along.axis.extent);
+    const std::optional<std::int64_t> piece = constant_length(along.lower, along.upper);
     for (const GatheredRow& row : rows) {
         const Buffer& buffer = kernel.nest.at(row.buffer);
         const auto bytes = std::int64_t(size_bytes(buffer.dtype));
@@ -55,14 +55,15 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
         Substitution later;
         later.replace(across.var, form(across.var) + form(ahead));
         LoopBound upper = along.upper;
-        if (piece * bytes > most_bytes_of_row)
+        if (piece.value_or(along.axis.extent) * bytes > most_bytes_of_row)
             upper = with(upper, along.lower[0].form + form(most_bytes_of_row / bytes));
         Body prefetch;
         std::vector<Value> place = share(prefetch, {later(row.computed)}, kernel.next_let);
         prefetch.push_back(make_let(kernel.next_let, place[0]));
         const Value start = make_let_value(kernel.next_let++, DType::i64);
         const std::int64_t elements = line_bytes / bytes;
-        const std::int64_t lines = side_by_side(piece, elements);
+        // Of pieces that differ, no request may lie behind the last one.
+        const std::int64_t lines = piece ? side_by_side(*piece, elements) : 1;
         const VarId next = kernel.nest.add(Var{"next"});
         const auto touch = [&](const AffineForm& first) {
             later.replace(along.axis.var, first + form(next, elements));

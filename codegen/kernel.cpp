@@ -46,6 +46,7 @@ BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) 
     // Arrays may be views of the user's memory, aligned to their elements only; temporaries are
     // ours.
     const bool is_ours = buffer.kind == PlanBuffer::Kind::temporary;
+    if (is_ours && is_written) touched_later.insert(place);
     const auto element_bytes = static_cast<std::int64_t>(size_bytes(buffer.dtype));
     return nest.add(
         Buffer{.name = buffer.name,

@@ -56,8 +56,9 @@ struct Kernel {
     std::vector<AffineForm> needed_where;
     /// Free axes along which two points may write one element: they run in order in one task.
     std::vector<VarId> colliding;
-    std::uint32_t next_let = 1;           ///< the next unused number of a Let
-    std::set<std::size_t> touched_later;  ///< buffers of the plan that later kernels use
+    std::uint32_t next_let = 1;  ///< the next unused number of a Let
+    /// Buffers of the plan that later kernels use; every temporary that is written.
+    std::set<std::size_t> touched_later;
 
     /// Whether two points along the free axis may write one element.
     [[nodiscard]] bool collides(VarId axis) const;

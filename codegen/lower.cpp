@@ -45,15 +45,28 @@ bool lower_chain(RowChain chain, PlanBuilder& builder) {
                                      : lower_row_chain(std::move(chain), builder);
 }
 
-/// The buffers `read_later`, and those of kernels that are not lowered yet, without the members.
+/// The buffers `read_later`, and those of kernels that are not lowered yet.
 std::set<std::size_t> touched_later(const std::vector<Kernel>& kernels,
-                                    const std::vector<std::size_t>& members,
                                     std::set<std::size_t> read_later) {
-    for (std::size_t k = 0; k < kernels.size(); ++k) {
-        if (std::ranges::find(members, k) != members.end()) continue;
-        read_later.insert(kernels[k].places.begin(), kernels[k].places.end());
-    }
+    for (const Kernel& kernel : kernels)
+        read_later.insert(kernel.places.begin(), kernel.places.end());
     return read_later;
+}
+
+/// Those of a kernel's buffers, without building the whole set for each kernel. `members` are the
+/// kernels that are lowered now.
+std::set<std::size_t> touched_later(const Kernel& kernel, const std::vector<Kernel>& kernels,
+                                    const std::vector<std::size_t>& members,
+                                    const std::set<std::size_t>& read_later) {
+    std::set<std::size_t> later;
+    for (const std::size_t place : kernel.places) {
+        bool is_touched = read_later.contains(place);
+        for (std::size_t k = 0; k < kernels.size() && !is_touched; ++k)
+            is_touched = std::ranges::find(kernels[k].places, place) != kernels[k].places.end() &&
+                         std::ranges::find(members, k) == members.end();
+        if (is_touched) later.insert(place);
+    }
+    return later;
 }
 
 /// Whether kernels were found that run slice by slice with kernel `k`, and are lowered now.
@@ -63,7 +76,7 @@ bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& buil
     std::optional<SlicedKernels> sliced = find_slices(kernels, k, builder, read_later);
     if (!sliced) return false;
     for (const std::size_t member : sliced->members) kernels[member] = {};
-    const std::set<std::size_t> read = touched_later(kernels, {}, read_later);
+    const std::set<std::size_t> read = touched_later(kernels, read_later);
     for (std::vector<Kernel>& loop : sliced->loops) {
         builder.begin_slices(points(loop[0].slices));
         lower(std::move(loop), builder, read);
@@ -86,13 +99,14 @@ void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
             chain = find_row_chain(kernels, k, builder.plan(), rules, read_later);
         if (chain) {
             const std::vector<std::size_t> members = chain->members;
-            chain->kernel.touched_later = touched_later(kernels, members, read_later);
+            chain->kernel.touched_later.merge(
+                touched_later(chain->kernel, kernels, members, read_later));
             if (lower_chain(std::move(*chain), builder)) {
                 for (const std::size_t member : members) kernels[member] = {};
                 continue;
             }
         }
-        kernels[k].touched_later = touched_later(kernels, {k}, read_later);
+        kernels[k].touched_later.merge(touched_later(kernels[k], kernels, {k}, read_later));
         lower(std::move(kernels[k]), builder);
         kernels[k] = {};
     }

@@ -81,7 +81,7 @@ Stmt make_loop(VarId var, Bind bind, LoopBound lower, LoopBound upper, Body body
                  .bind = bind,
                  .body = std::move(body)}};
 }
-std::optional<std::int64_t> length(const LoopBound& lower, const LoopBound& upper) {
+std::optional<std::int64_t> constant_length(const LoopBound& lower, const LoopBound& upper) {
     if (lower.size() != 1 || upper.size() != 1) return std::nullopt;
     if (lower[0].divisor != 1 || upper[0].divisor != 1) return std::nullopt;
     const AffineForm points = upper[0].form - lower[0].form;
@@ -89,7 +89,7 @@ std::optional<std::int64_t> length(const LoopBound& lower, const LoopBound& uppe
 }
 Body make_turns(Nest& nest, const std::string& name, LoopBound lower, LoopBound upper,
                 std::int64_t step, const std::function<Body(const AffineForm& start)>& body) {
-    const std::optional<std::int64_t> points = length(lower, upper);
+    const std::optional<std::int64_t> points = constant_length(lower, upper);
     if (points && *points > 0 && *points <= step) return body(lower[0].form);
     const VarId start = nest.add(Var{name});
     Body turns;

@@ -51,7 +51,8 @@ namespace ricci::codegen {
 [[nodiscard]] Stmt make_loop(VarId var, Bind bind, LoopBound lower, LoopBound upper, Body body,
                              std::int64_t step = 1);
 /// How far apart the bounds are, where that is one number.
-[[nodiscard]] std::optional<std::int64_t> length(const LoopBound& lower, const LoopBound& upper);
+[[nodiscard]] std::optional<std::int64_t> constant_length(const LoopBound& lower,
+                                                          const LoopBound& upper);
 /// The body at `lower` and each `step` further, below `upper`: a loop, or none around one turn.
 [[nodiscard]] Body make_turns(Nest& nest, const std::string& name, LoopBound lower, LoopBound upper,
                               std::int64_t step,

@@ -99,8 +99,9 @@ TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t gr
 }
 
 std::int64_t piece_of_row(const Kernel& kernel, const Axis& last, std::int64_t granularity) {
-    const bool can_share = std::ranges::any_of(
-        kernel.free, [&](const Axis& axis) { return axis != last && !kernel.collides(axis.var); });
+    const bool can_share = std::ranges::any_of(kernel.free, [&](const Axis& axis) {
+        return axis != last && axis.extent > 1 && !kernel.collides(axis.var);
+    });
     if (kernel.colliding.empty() || kernel.collides(last.var) || can_share) return last.extent;
     std::int64_t bytes = 0;
     for (const Store& write : kernel.writes)
@@ -121,7 +122,8 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     const bool cuts_last = last && (inside.empty() || piece < last->extent);
     if (last && !cuts_last) inside.push_back(*last);
     if (cuts_last) cut.push_back(*last);
-    const std::int64_t granule = !cuts_last ? 1 : inside.empty() ? granularity : piece;
+    std::int64_t granule = 1;
+    if (cuts_last) granule = inside.empty() ? granularity : piece;
     const double outer_points = double(std::max<std::int64_t>(1, points(cut)));
     TaskSplit split = split_tasks(kernel.nest, cut, granule, cycles / outer_points);
     std::vector<AxisRange> whole;

@@ -39,7 +39,8 @@ struct TaskSplit {
                                         std::int64_t granularity, double cycles);
 
 /// The points of `last` that a task has at least, a multiple of the granularity, where writes
-/// collide along all other axes: pieces of rows too short to be worth a walk of all are not made.
+/// collide along all other axes: pieces of rows too short to be worth a walk of all are not made,
+/// but for the last one, which is the rest.
 [[nodiscard]] std::int64_t piece_of_row(const Kernel& kernel, const Axis& last,
                                         std::int64_t granularity);
 
