@@ -11,6 +11,7 @@
 #include "codegen/contraction_tiles.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -53,9 +54,14 @@ class ContractionLowering {
     }
 
     void run() {
+        blocks_ =
+            choose_blocks(kernel_, choice_, {rows_.tiles(), columns_.tiles()}, builder_.target());
         const SourcePlacing placing{choice_, rows_, columns_, are_conditions_packed_};
+        kernel_.most_tasks = blocks_.most_tasks;
+        kernel_.least_tasks = blocks_.least_tasks_of_panels;
         std::tie(row_sources_, column_sources_) =
             place_sources(kernel_, placing, schedule_, builder_);
+        kernel_.least_tasks = 1;
         nan_makers_ = count_nan_makers(kernel_, c_, builder_);
         if (nan_makers_)
             schedule_.directives.push_back(
@@ -176,8 +182,6 @@ class ContractionLowering {
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
     Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
         const double all = tile_cycles(kernel_, choice_) * double(choice_.tiles);
-        const Blocks sizes = choose_blocks(
-            kernel_, choice_, {row_tiles.extent, column_tiles.extent}, builder_.target());
         Nest& nest = kernel_.nest;
         const auto block = [&](const Axis& tiles, std::int64_t count, const char* name) {
             const Axis blocks{nest.add(Var{name}), ceil_div(tiles.extent, count)};
@@ -185,28 +189,31 @@ class ContractionLowering {
                                   with(bound(tiles.extent), form(blocks.var, count) + form(count))};
             return std::pair(blocks, range);
         };
-        const auto [row_blocks, row_range] = block(row_tiles, sizes.row_tiles, "row_block");
+        const auto [row_blocks, row_range] = block(row_tiles, blocks_.row_tiles, "row_block");
         const auto [column_blocks, column_range] =
-            block(column_tiles, sizes.column_tiles, "column_block");
+            block(column_tiles, blocks_.column_tiles, "column_block");
+        std::vector<Axis> of_rows = rows_.outer;
+        for (const Axis& axis : choice_.whole_rows) std::erase(of_rows, axis);
+        of_rows.push_back(row_blocks);
+        std::vector<Axis> of_columns = columns_.outer;
+        of_columns.push_back(column_blocks);
         std::vector<Axis> order = c_.batch;
-        order.insert(order.end(), columns_.outer.begin(), columns_.outer.end());
-        order.push_back(column_blocks);
-        order.insert(order.end(), rows_.outer.begin(), rows_.outer.end());
-        for (const Axis& axis : choice_.whole_rows) std::erase(order, axis);
-        order.push_back(row_blocks);
+        for (const auto* axes : blocks_.are_rows_outermost ? std::array{&of_rows, &of_columns}
+                                                           : std::array{&of_columns, &of_rows})
+            order.insert(order.end(), axes->begin(), axes->end());
         const TaskSplit split =
-            split_tasks(nest, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
-        describe(split, sizes);
-        if (sizes.row_tiles > 1) later_tiles_ = form(row_tiles.var) - row_range.lower[0].form;
+            split_tasks(kernel_, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
+        describe(split);
+        if (blocks_.row_tiles > 1) later_tiles_ = form(row_tiles.var) - row_range.lower[0].form;
         Body body = wrap({column_range, row_range}, tile_body());
         return parallel(split, wrap(split.loops, std::move(body)));
     }
 
-    void describe(const TaskSplit& split, const Blocks& blocks) {
+    void describe(const TaskSplit& split) {
         auto& directives = schedule_.directives;
         for (const Directive& each : tile_directives(kernel_, choice_)) directives.push_back(each);
         const char* const why = "tiles of a task: panels stay in the second-level cache";
-        directives.push_back({"block", "", {blocks.row_tiles, blocks.column_tiles}, why});
+        directives.push_back({"block", "", {blocks_.row_tiles, blocks_.column_tiles}, why});
         directives.push_back({"parallel", "", {split.tasks}, "by extents alone"});
     }
 
@@ -557,6 +564,7 @@ class ContractionLowering {
     Schedule schedule_;
     Tiling rows_;
     Tiling columns_;
+    Blocks blocks_;
     std::vector<Source> row_sources_;
     std::vector<Source> column_sources_;
     std::vector<BufferId> held_;

@@ -30,6 +30,8 @@ Kernel Kernel::step_beside(const std::string& name) const {
     step.nest.name = name;
     step.places = places;
     step.next_let = next_let;
+    step.least_tasks = least_tasks;
+    step.most_tasks = most_tasks;
     return step;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <vector>
@@ -57,6 +58,9 @@ struct Kernel {
     /// Free axes along which two points may write one element: they run in order in one task.
     std::vector<VarId> colliding;
     std::uint32_t next_let = 1;  ///< the next unused number of a Let
+    /// CPU: bounds of the number of tasks that other steps set.
+    std::int64_t least_tasks = 1;
+    std::int64_t most_tasks = std::numeric_limits<std::int64_t>::max();
     /// Buffers of the plan that later kernels use; every temporary that is written.
     std::set<std::size_t> touched_later;
 

@@ -53,7 +53,7 @@ class RowChainNest {
 
     void run() {
         keep_values();
-        TaskSplit split = split_tasks(kernel_.nest, kernel_.free, rows_at_once(),
+        TaskSplit split = split_tasks(kernel_, kernel_.free, rows_at_once(),
                                       cycles_ / double(points(kernel_.free)));
         describe(split);
         AxisRange rows;

@@ -222,7 +222,7 @@ class TileProductLowering {
         const Block columns = block(column_tile_, most_columns, "column_block");
         const double task_cycles =
             product_.shape.cycles * double(product_.blocks() * rows.count * columns.count);
-        const TaskSplit split = split_tasks(nest, task_axes(rows, columns), 1, task_cycles);
+        const TaskSplit split = split_tasks(kernel_, task_axes(rows, columns), 1, task_cycles);
 
         const std::int64_t chunk_blocks = blocks_of_chunk();
         const Axis chunk{nest.add(Var{"chunk"}), ceil_div(product_.blocks(), chunk_blocks)};

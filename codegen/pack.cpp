@@ -522,7 +522,7 @@ class Packer {
             cycles_ *= double(lanes_of_line());
         }
         order.push_back(pieces);
-        TaskSplit split = split_tasks(kernel_.nest, order, 1, cycles_);
+        TaskSplit split = split_tasks(kernel_, order, 1, cycles_);
         schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
         if (block_) {
             const bool has_tiles = !split.loops.empty() && split.loops.back().axis == tile_;

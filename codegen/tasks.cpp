@@ -23,14 +23,6 @@ constexpr double most_tasks = 4096;
 /// 65,536 rows of 1 KiB of a table of 51 MB, `script/bench cpu --threads 1 "its gradient"`).
 constexpr std::int64_t least_piece_bytes = 512;
 
-/// As many as two and four threads take equal shares of, unless they are many.
-std::int64_t tasks_for(double cycles) {
-    if (cycles < single_task_cycles) return 1;
-    const auto tasks = std::int64_t(std::clamp(std::ceil(cycles / task_cycles), 2.0, most_tasks));
-    constexpr std::int64_t few = 16;
-    return tasks == 2 || tasks > few ? tasks : 4 * ceil_div(tasks, 4);
-}
-
 /// Granules for a task: at most so many, and such that two and four threads wait for each other as
 /// little as they can.
 std::int64_t balanced(std::int64_t most, std::int64_t granules, std::int64_t outer) {
@@ -51,8 +43,16 @@ std::int64_t balanced(std::int64_t most, std::int64_t granules, std::int64_t out
 
 }  // namespace
 
-TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t granularity,
+std::int64_t tasks_for(double cycles) {
+    if (cycles < single_task_cycles) return 1;
+    const auto tasks = std::int64_t(std::clamp(std::ceil(cycles / task_cycles), 2.0, most_tasks));
+    constexpr std::int64_t few = 16;
+    return tasks == 2 || tasks > few ? tasks : 4 * ceil_div(tasks, 4);
+}
+
+TaskSplit split_tasks(Kernel& kernel, const std::vector<Axis>& axes, std::int64_t granularity,
                       double cycles_per_point) {
+    Nest& nest = kernel.nest;
     TaskSplit split{.task = nest.add(Var{"task"})};
     if (points(axes) == 0) {
         split.tasks = 0;
@@ -60,7 +60,8 @@ TaskSplit split_tasks(Nest& nest, const std::vector<Axis>& axes, std::int64_t gr
         return split;
     }
     const double total = cycles_per_point * double(points(axes));
-    const std::int64_t wanted = tasks_for(total);
+    const std::int64_t wanted =
+        std::min(std::max(tasks_for(total), kernel.least_tasks), kernel.most_tasks);
     nest.is_short = wanted > 1 && total < waking_cycles;
     std::size_t cut = 0;
     std::int64_t outer = 1;
@@ -125,7 +126,7 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     std::int64_t granule = 1;
     if (cuts_last) granule = inside.empty() ? granularity : piece;
     const double outer_points = double(std::max<std::int64_t>(1, points(cut)));
-    TaskSplit split = split_tasks(kernel.nest, cut, granule, cycles / outer_points);
+    TaskSplit split = split_tasks(kernel, cut, granule, cycles / outer_points);
     std::vector<AxisRange> whole;
     for (const Axis& axis : inside) whole.push_back({axis, bound(0), bound(axis.extent)});
     // A piece of a row is innermost.

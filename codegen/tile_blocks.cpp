@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
@@ -57,35 +59,102 @@ double tile_cycles(const Kernel& kernel, const ContractionChoice& choice) {
     return double(points(kernel.reduced)) * area * vector_cycles(kernel, choice);
 }
 
+namespace {
+
+/// One side of a contraction: its rows or its columns.
+struct Side {
+    std::int64_t tiles = 1;
+    double bytes = 0;  ///< that a tile reads
+    bool is_packed = false;
+    double most_tiles = std::numeric_limits<double>::infinity();  ///< of a block
+
+    [[nodiscard]] double all_bytes() const { return bytes * double(tiles); }
+    [[nodiscard]] double packed_bytes() const { return is_packed ? all_bytes() : 0; }
+};
+
+class BlockChooser {
+  public:
+    BlockChooser(const Kernel& kernel, const ContractionChoice& choice, const Blocks& tiles,
+                 const Target& target)
+        : choice_(choice),
+          target_(target),
+          rows_{tiles.row_tiles, 0, is_any_packed(choice.rows)},
+          columns_{tiles.column_tiles, 0, is_any_packed(choice.columns)} {
+        const Contraction& c = choice.contraction;
+        rows_.bytes = tile_bytes(kernel, choice, c.row_operands, choice.rows,
+                                 {choice.row_axis.var, choice.rows_of_tile()});
+        columns_.bytes = tile_bytes(kernel, choice, c.column_operands, choice.columns,
+                                    {c.lane.var, choice.tile.columns()});
+        rows_.most_tiles =
+            std::max(1.0, most_pages / (double(choice.tile.rows) * pages_of_row(kernel, choice)));
+        tile_cycles_ = tile_cycles(kernel, choice);
+        all_cycles_ = tile_cycles_ * double(choice.tiles);
+        // Large blocks read the panels of large products less often from memory, and still leave a
+        // hundred tasks.
+        wanted_ = choice.blocks * std::clamp(all_cycles_ / 128, task_cycles, 64 * task_cycles) /
+                  tile_cycles_;
+    }
+
+    [[nodiscard]] Blocks run() const {
+        const bool is_one_product = choice_.tiles == rows_.tiles * columns_.tiles;
+        const bool is_near = rows_.all_bytes() + columns_.all_bytes() <= double(target_.l2_bytes);
+        if (is_one_product && is_near && (rows_.is_packed || columns_.is_packed)) return of_near();
+        Blocks blocks;
+        const double a_side = std::sqrt(std::max(1.0, wanted_));
+        blocks.column_tiles = of_block(columns_, std::max(a_side, wanted_ / rows_.most_tiles));
+        blocks.row_tiles = of_block(rows_, wanted_ / double(blocks.column_tiles));
+        return blocks;
+    }
+
+  private:
+    static bool is_any_packed(const std::vector<Reading>& readings) {
+        return std::ranges::find(readings, Reading::packed) != readings.end();
+    }
+    /// So many tiles, or as many as a cache and the side allow.
+    [[nodiscard]] std::int64_t of_block(const Side& side, double wanted) const {
+        const double cached = 0.25 * double(target_.l2_bytes);
+        const auto count = std::int64_t(std::min(
+            {wanted, side.most_tiles, std::max(1.0, cached / side.bytes), double(side.tiles)}));
+        // Equal blocks: the last one should not be a sliver.
+        return ceil_div(side.tiles, ceil_div(side.tiles, std::max<std::int64_t>(count, 1)));
+    }
+    /// Tasks are cut along the side with more panels, each of which one thread packs and reads.
+    [[nodiscard]] Blocks of_near() const {
+        Blocks blocks;
+        blocks.are_rows_outermost = rows_.packed_bytes() > columns_.packed_bytes();
+        const Side& outer = blocks.are_rows_outermost ? rows_ : columns_;
+        const Side& inner = blocks.are_rows_outermost ? columns_ : rows_;
+        std::int64_t tasks = tasks_for(all_cycles_);
+        // Of two threads each reads what the other has packed; of one panel one all of it.
+        const double read = outer.tiles > 1 ? inner.packed_bytes() / 2 : outer.packed_bytes();
+        if (read / double(line_bytes) * handing_over_cycles > all_cycles_ / 2)
+            tasks = blocks.most_tasks = 1;
+        blocks.least_tasks_of_panels = std::min<std::int64_t>(tasks, 4);
+        const double a_task = std::min(wanted_, double(choice_.tiles) / double(tasks));
+        const std::int64_t inner_tiles = of_block(inner, a_task);
+        // More blocks than two and four threads ask for would read panels less often each.
+        const auto least_blocks = double(std::min(blocks.least_tasks_of_panels, outer.tiles));
+        const std::int64_t outer_tiles = of_block(
+            outer, std::min(a_task / double(inner_tiles), double(outer.tiles) / least_blocks));
+        blocks.row_tiles = blocks.are_rows_outermost ? outer_tiles : inner_tiles;
+        blocks.column_tiles = blocks.are_rows_outermost ? inner_tiles : outer_tiles;
+        return blocks;
+    }
+
+    const ContractionChoice& choice_;
+    const Target& target_;
+    Side rows_;
+    Side columns_;
+    double tile_cycles_ = 0;
+    double all_cycles_ = 0;
+    double wanted_ = 0;  ///< tiles of a task
+};
+
+}  // namespace
+
 Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice, const Blocks& tiles,
                      const Target& target) {
-    const double cycles = tile_cycles(kernel, choice);
-    // Large blocks read the panels of large products less often from memory, and still leave a
-    // hundred tasks.
-    const double wanted =
-        choice.blocks *
-        std::clamp(cycles * double(choice.tiles) / 128, task_cycles, 64 * task_cycles) / cycles;
-    const double tiles_a_side = std::sqrt(std::max(1.0, wanted));
-    const double cached = 0.25 * double(target.l2_bytes);
-    const auto side = [&](double wanted_tiles, double bytes, std::int64_t most) {
-        const auto count =
-            std::int64_t(std::min({wanted_tiles, std::max(1.0, cached / bytes), double(most)}));
-        // Equal blocks: the last one should not be a sliver.
-        return ceil_div(most, ceil_div(most, std::max<std::int64_t>(count, 1)));
-    };
-    const Contraction& c = choice.contraction;
-    const double row_bytes = tile_bytes(kernel, choice, c.row_operands, choice.rows,
-                                        {choice.row_axis.var, choice.rows_of_tile()});
-    const double column_bytes = tile_bytes(kernel, choice, c.column_operands, choice.columns,
-                                           {c.lane.var, choice.tile.columns()});
-    const double most_row_tiles =
-        std::max(1.0, most_pages / (double(choice.tile.rows) * pages_of_row(kernel, choice)));
-    Blocks blocks;
-    blocks.column_tiles =
-        side(std::max(tiles_a_side, wanted / most_row_tiles), column_bytes, tiles.column_tiles);
-    blocks.row_tiles = side(std::min(most_row_tiles, wanted / double(blocks.column_tiles)),
-                            row_bytes, tiles.row_tiles);
-    return blocks;
+    return BlockChooser(kernel, choice, tiles, target).run();
 }
 
 }  // namespace ricci::codegen

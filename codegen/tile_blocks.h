@@ -1,14 +1,20 @@
 // codegen/tile_blocks.h – how many tiles of a contraction a task runs over
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "codegen/choose_contraction.h"
 
 namespace ricci::codegen {
 
-/// Tiles in each direction.
+/// Tiles in each direction, and how tasks are made of blocks.
 struct Blocks {
     std::int64_t row_tiles = 1;
     std::int64_t column_tiles = 1;
+    bool are_rows_outermost = false;
+    std::int64_t most_tasks = std::numeric_limits<std::int64_t>::max();
+    std::int64_t least_tasks_of_panels = 1;
 };
 
 /// Cycles of a tile's sums, loads apart.
@@ -16,7 +22,9 @@ struct Blocks {
 
 /// Blocks of the tiles that there are, each enough work for a task, whose panels stay in the
 /// second-level cache. Several tiles of rows write to no more pages of results side by side than
-/// hardware follows.
+/// hardware follows. Of products that the second-level cache holds, threads read the panels that
+/// they packed, as far as tasks can be cut so; one thread does all where others would wait for
+/// panels longer than they save.
 [[nodiscard]] Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice,
                                    const Blocks& tiles, const Target& target);
 

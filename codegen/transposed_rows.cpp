@@ -1,8 +1,10 @@
 // codegen/transposed_rows.cpp – operands copied so that they are contiguous along what is summed
 #include "codegen/transposed_rows.h"
 
+#include "codegen/cache_lines.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
+#include "codegen/tasks.h"
 
 namespace ricci::codegen {
 
@@ -14,6 +16,7 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
     const Axis& along = kernel.reduced[0];
     std::vector<Value> loads;
     double cycles = 0;
+    double bytes = 0;
     bool is_possible = true;
     for_each_node({kernel.body}, [&](const Value& value) {
         const auto* load = std::get_if<Load>(&value->term);
@@ -21,7 +24,9 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
         is_possible &= !load->at.computed && load->at.affine.coefficient(along.var) != 0 &&
                        is_inside_everywhere(kernel, value);
         loads.push_back(value);
-        cycles += copied * double(points(axes_of(kernel, value)));
+        const auto elements = double(points(axes_of(kernel, value)));
+        cycles += copied * elements;
+        bytes += elements * double(size_bytes(value->dtype));
     });
     if (!is_possible || loads.empty() || cycles >= limit) return std::nullopt;
     // As the plan would be, before anything is added to it.
@@ -45,10 +50,14 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
     rows.cycles += rows.lanes.cycles;
     if (!rows.lanes.is_reduced_axis || rows.lanes.tile.axes.empty() || rows.cycles >= limit)
         return std::nullopt;
+    // Every task reads all that was copied.
+    const bool is_alone = bytes / double(line_bytes) * handing_over_cycles > rows.lanes.cycles / 2;
+    if (is_alone) rows.kernel.most_tasks = 1;
     replace_all([&](const Value& load, const std::vector<Axis>& axes, const AffineForm& place) {
         const std::string name = kernel.nest.name + "_rows";
         const std::size_t to = builder.temporary(name, load->dtype, points(axes));
         Kernel& copy = rows.copies.emplace_back(kernel.step_beside(name));
+        copy.most_tasks = rows.kernel.most_tasks;
         copy.free = axes;
         copy.writes = {Store{.buffer = copy.argument(builder.plan(), to, true),
                              .at = {place},
