@@ -29,6 +29,7 @@ class Placer {
         const Contraction& c = placing_.choice.contraction;
         Kernel packed = kernel_;
         if (!placing_.are_conditions_packed) packed.conditions = {};
+        packed.least_tasks = placing_.least_tasks;
         const Pairing pairing = placing_.choice.pairing;
         const Value& term = operand.term;
         return {term,

@@ -56,12 +56,11 @@ class ContractionLowering {
     void run() {
         blocks_ =
             choose_blocks(kernel_, choice_, {rows_.tiles(), columns_.tiles()}, builder_.target());
-        const SourcePlacing placing{choice_, rows_, columns_, are_conditions_packed_};
         kernel_.most_tasks = blocks_.most_tasks;
-        kernel_.least_tasks = blocks_.least_tasks_of_panels;
+        const SourcePlacing placing{choice_, rows_, columns_, are_conditions_packed_,
+                                    blocks_.least_tasks_of_panels};
         std::tie(row_sources_, column_sources_) =
             place_sources(kernel_, placing, schedule_, builder_);
-        kernel_.least_tasks = 1;
         nan_makers_ = count_nan_makers(kernel_, c_, builder_);
         if (nan_makers_)
             schedule_.directives.push_back(

@@ -29,7 +29,8 @@ struct TaskSplit {
 
 /// Cuts so that a task takes about `task_cycles`. Depends on extents and costs alone, so that
 /// results do not depend on the number of threads; few tasks are of equal size, as for two or four
-/// threads. Chunks of the last axis are multiples of `granularity`.
+/// threads, and as many as the kernel's `least_tasks` and `most_tasks` allow. Chunks of the last
+/// axis are multiples of `granularity`.
 [[nodiscard]] TaskSplit split_tasks(Kernel& kernel, const std::vector<Axis>& axes,
                                     std::int64_t granularity, double cycles_per_point);
 
@@ -51,8 +52,9 @@ inline constexpr double task_cycles = 150'000;
 [[nodiscard]] std::int64_t tasks_for(double cycles);
 
 /// Cycles that a line of the caches costs which one thread writes and another reads, time and
-/// again: a product of 512x512 by 512x512 (f32) whose threads read each other's panels takes
-/// 0.94 ms instead of 0.80 (Xeon, two threads).
+/// again: products of 512x512 by 512x512 (f32) whose threads read each other's panels of rows take
+/// 0.94 ms instead of 0.80 (Xeon, `ricci bench --threads 2 "C[i,j] := A[k,i]*B[k,j]" A=512x512
+/// B=512x512` and `A[i,k]*B[j,k]`).
 inline constexpr double handing_over_cycles = 70;
 
 /// Puts serial loops over the ranges around a body, the first outermost.

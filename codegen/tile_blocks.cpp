@@ -1,4 +1,4 @@
-// codegen/tile_blocks.cpp – how many tiles of a contraction a task runs over
+// codegen/tile_blocks.cpp – how many tiles of a contraction a task runs over, and along which side
 #include "codegen/tile_blocks.h"
 
 #include <algorithm>
@@ -52,17 +52,8 @@ double pages_of_row(const Kernel& kernel, const ContractionChoice& choice) {
     return pages;
 }
 
-}  // namespace
-
-double tile_cycles(const Kernel& kernel, const ContractionChoice& choice) {
-    const auto area = double(choice.rows_of_tile() * choice.tile.vectors);
-    return double(points(kernel.reduced)) * area * vector_cycles(kernel, choice);
-}
-
-namespace {
-
 /// One side of a contraction: its rows or its columns.
-struct Side {
+struct TiledSide {
     std::int64_t tiles = 1;
     double bytes = 0;  ///< that a tile reads
     bool is_packed = false;
@@ -87,12 +78,12 @@ class BlockChooser {
                                     {c.lane.var, choice.tile.columns()});
         rows_.most_tiles =
             std::max(1.0, most_pages / (double(choice.tile.rows) * pages_of_row(kernel, choice)));
-        tile_cycles_ = tile_cycles(kernel, choice);
-        all_cycles_ = tile_cycles_ * double(choice.tiles);
+        const double cycles = tile_cycles(kernel, choice);
+        all_cycles_ = cycles * double(choice.tiles);
         // Large blocks read the panels of large products less often from memory, and still leave a
         // hundred tasks.
-        wanted_ = choice.blocks * std::clamp(all_cycles_ / 128, task_cycles, 64 * task_cycles) /
-                  tile_cycles_;
+        wanted_ =
+            choice.blocks * std::clamp(all_cycles_ / 128, task_cycles, 64 * task_cycles) / cycles;
     }
 
     [[nodiscard]] Blocks run() const {
@@ -111,7 +102,7 @@ class BlockChooser {
         return std::ranges::find(readings, Reading::packed) != readings.end();
     }
     /// So many tiles, or as many as a cache and the side allow.
-    [[nodiscard]] std::int64_t of_block(const Side& side, double wanted) const {
+    [[nodiscard]] std::int64_t of_block(const TiledSide& side, double wanted) const {
         const double cached = 0.25 * double(target_.l2_bytes);
         const auto count = std::int64_t(std::min(
             {wanted, side.most_tiles, std::max(1.0, cached / side.bytes), double(side.tiles)}));
@@ -122,8 +113,8 @@ class BlockChooser {
     [[nodiscard]] Blocks of_near() const {
         Blocks blocks;
         blocks.are_rows_outermost = rows_.packed_bytes() > columns_.packed_bytes();
-        const Side& outer = blocks.are_rows_outermost ? rows_ : columns_;
-        const Side& inner = blocks.are_rows_outermost ? columns_ : rows_;
+        const TiledSide& outer = blocks.are_rows_outermost ? rows_ : columns_;
+        const TiledSide& inner = blocks.are_rows_outermost ? columns_ : rows_;
         std::int64_t tasks = tasks_for(all_cycles_);
         // Of two threads each reads what the other has packed; of one panel one all of it.
         const double read = outer.tiles > 1 ? inner.packed_bytes() / 2 : outer.packed_bytes();
@@ -143,14 +134,18 @@ class BlockChooser {
 
     const ContractionChoice& choice_;
     const Target& target_;
-    Side rows_;
-    Side columns_;
-    double tile_cycles_ = 0;
+    TiledSide rows_;
+    TiledSide columns_;
     double all_cycles_ = 0;
     double wanted_ = 0;  ///< tiles of a task
 };
 
 }  // namespace
+
+double tile_cycles(const Kernel& kernel, const ContractionChoice& choice) {
+    const auto area = double(choice.rows_of_tile() * choice.tile.vectors);
+    return double(points(kernel.reduced)) * area * vector_cycles(kernel, choice);
+}
 
 Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice, const Blocks& tiles,
                      const Target& target) {

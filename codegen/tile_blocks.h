@@ -1,4 +1,4 @@
-// codegen/tile_blocks.h – how many tiles of a contraction a task runs over
+// codegen/tile_blocks.h – how many tiles of a contraction a task runs over, and along which side
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ricci::codegen {
 struct Blocks {
     std::int64_t row_tiles = 1;
     std::int64_t column_tiles = 1;
-    bool are_rows_outermost = false;
+    bool are_rows_outermost = false;  ///< tasks are cut along rows first, else along columns
     std::int64_t most_tasks = std::numeric_limits<std::int64_t>::max();
     std::int64_t least_tasks_of_panels = 1;
 };

@@ -52,6 +52,7 @@ std::string emitted(const std::string& text) {
     const codegen::Plan plan = plan_of(text, signature);
     const codegen::Nest& nest = plan.nests[plan.steps.back().nest];
     REQUIRE(nest.runs_side_by_side);
+    CHECK(str(nest).find("# side by side") != std::string::npos);
     std::string statements;
     for (const codegen::Stmt& stmt :
          codegen::tasks_inside(std::get<codegen::Loop>(nest.body[0].node))) {
@@ -117,6 +118,27 @@ TEST_CASE("pieces of rows that are updated in place give what whole rows give") 
         CHECK(interpreted_difference(program, signature, example_target(64)) == "");
         CHECK(compiled_difference(program, signature) == "");
     }
+}
+
+TEST_CASE("no line behind the last piece is asked for where pieces differ") {
+    const codegen::Plan plan = plan_of(
+        "H[J[i],k] += x[i,k]",
+        {{"H", array({30'000, 336})}, {"J", array({8192}, DType::i32)}, {"x", array({8192, 336})}});
+    const std::string loops = str(plan.nests[plan.steps.back().nest]);
+    CHECK(loops.find("for line in 176*task..min(336, 176*task + 176) by 16") != std::string::npos);
+}
+
+TEST_CASE("a copy that the next step reads is not written past a cache that holds it") {
+    constexpr std::int64_t mib = 1 << 20;
+    const BoundProgram program =
+        bound("C[i,j] := f32(A[i,k])*f32(B[k,j])",
+              {{"A", array({1024, 16384}, DType::bf16)}, {"B", array({16384, 2048}, DType::bf16)}});
+    Target target = example_target(64);
+    target.has_bf16_tiles = true;
+    target.l3_bytes = 128 * mib;
+    CHECK(streams(codegen::plan(program, target)) == 1);
+    target.l3_bytes = 480 * mib;
+    CHECK(streams(codegen::plan(program, target)) == 0);
 }
 
 TEST_CASE("what a later kernel adds to is not written past a cache that holds it") {
