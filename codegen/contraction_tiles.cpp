@@ -25,6 +25,7 @@
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 #include "codegen/tile_blocks.h"
+#include "codegen/tile_prefetch.h"
 
 namespace ricci::codegen {
 
@@ -136,7 +137,7 @@ class ContractionLowering {
             return;
         }
         const std::int64_t step = is_paired() ? 2 : 1;
-        const std::vector<Axis>& all = kernel_.reduced;
+        const auto& all = kernel_.reduced;
         const Axis k{kernel_.nest.add(Var{"k"}),
                      points(is_paired() ? padded_to_pairs(all) : all) / step};
         depth_ = form(k.var, step);
@@ -379,11 +380,28 @@ class ContractionLowering {
     }
 
     Body all_points() {
-        const auto inner = depth_loops_.begin() + std::ptrdiff_t(masks_.outer_loops());
-        Body step = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
-        Body body = set_mask();
-        append(body, wrap({inner, depth_loops_.end()}, std::move(step)));
-        return wrap({depth_loops_.begin(), inner}, std::move(body));
+        std::vector<Body> requests =
+            prefetch_ahead(kernel_, choice_, runs(), depth_loops_, builder_.target());
+        Body body = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
+        for (std::size_t i = depth_loops_.size() + 1; i-- > 0;) {
+            Body outer = i > 0 ? std::move(requests[i - 1]) : Body{};
+            if (masks_.outer_loops() == i) append(outer, set_mask());
+            append(outer, std::move(body));
+            body = i > 0 ? wrap({depth_loops_[i - 1]}, std::move(outer)) : std::move(outer);
+        }
+        return body;
+    }
+
+    /// What a tile reads side by side.
+    [[nodiscard]] std::vector<TileRun> runs() const {
+        std::vector<TileRun> runs;
+        const Substitution first = at(form(0), form(0));
+        for (const Source& source : column_sources_)
+            add_run(runs, source, form(column_tile_), depth_, first,
+                    {c_.lane.var, tile_.columns()});
+        for (const Source& source : row_sources_)
+            add_run(runs, source, form(row_tile_), depth_, first, {rows_.axis.var, tile_.rows});
+        return runs;
     }
 
     /// One reduced point: lines of the columns, then row by row.
@@ -425,25 +443,16 @@ class ContractionLowering {
     /// Columns that are read where they stand, in short pieces from far places, are asked for while
     /// the tile before them is computed, with its first rows: no hardware sees a stream in them.
     Body prefetch_next() {
+        const bool is_next_point = columns_.tiles() == 1 && !c_.columns.empty();
+        Substitution next = at(form(0), form(is_next_point ? 0 : tile_.columns()));
+        if (is_next_point)
+            next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
+        const std::int64_t vectors = tile_.vectors + (masks_.is_first() ? 1 : 0);
         Body body;
-        for (const Source& source : column_sources_) {
-            if (source.panels) continue;
-            for_each_node({source.term}, [&](const Value& value) {
-                const auto* load = std::get_if<Load>(&value->term);
-                if (load == nullptr || !is_far(*load)) return;
-                const VarId u = kernel_.nest.add(Var{"u"});
-                const bool is_next_point = columns_.tiles() == 1 && !c_.columns.empty();
-                const AffineForm column =
-                    form(is_next_point ? 0 : tile_.columns()) + form(u, tile_.lanes);
-                Substitution next = at(form(0), column);
-                if (is_next_point)
-                    next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
-                Body line;
-                line.push_back({Prefetch{load->buffer, {next(load->at.affine)}}});
-                body.push_back(make_loop(
-                    u, Bind::unroll, tile_.vectors + (masks_.is_first() ? 1 : 0), std::move(line)));
-            });
-        }
+        for (const Source& source : column_sources_)
+            if (!source.panels)
+                append(body, prefetch_far(kernel_, source.term, c_.lane.var, next,
+                                          vectors * tile_.lanes, builder_.target()));
         if (body.empty()) return body;
         // Of taps side by side the first one asks, also for what the others reach beyond its line.
         body = guarded(masks_.is_first(), std::move(body));
@@ -451,14 +460,6 @@ class ContractionLowering {
         const Value is_first =
             make_operation(Op::eq, {make_index(*later_tiles_), make_integer(0)}, DType::boolean);
         return guarded(is_first, std::move(body));
-    }
-    /// Whether an operand is much larger than the second-level cache: hardware fetches less in
-    /// time.
-    [[nodiscard]] bool is_far(const Load& load) const {
-        const Buffer& buffer = kernel_.nest.at(load.buffer);
-        return !load.at.computed && load.at.affine.coefficient(c_.lane.var) == 1 &&
-               buffer.elements * std::int64_t(size_bytes(buffer.dtype)) >
-                   4 * builder_.target().l2_bytes;
     }
 
     /// The operand's value at a row or column of the tile.

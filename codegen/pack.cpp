@@ -45,11 +45,6 @@ constexpr double gathered_cycles = 24;
 /// One page a point at worst: what a first-level TLB holds with room to spare.
 constexpr std::int64_t points_a_block = 16;
 
-/// Reduced points from which on tiles read rows faster one by one than side by side: a line of the
-/// cache then serves many points of one row, not one or two of all. On Zen 5 a product of
-/// 1024x2048 by 2048x1024 (f32) takes 20 ms instead of 24, less than 256 points gain nothing.
-constexpr std::int64_t least_long_sum = 256;
-
 class Packer {
   public:
     Packer(const Kernel& kernel, const Value& term, const Tiling& tiling, Pairing pairing,
@@ -89,13 +84,8 @@ class Packer {
                                            !kernel_.slices.empty());
         buffer_ = kernel_.argument(builder_.plan(), panels_.place, true);
         schedule_.work = work_of(copying());
-        if (layout_ == Layout::transposed_rows) {
-            const Axis square{kernel_.nest.add(Var{"square"}), whole_squares() + 1};
-            finish(square, transpose_rows(form(square.var)));
-        } else {
-            tile_ = {kernel_.nest.add(Var{"tile"}), panels_.tiles};
-            finish(tile_, layout_ == Layout::copied_rows ? copy_rows() : interleave());
-        }
+        tile_ = {kernel_.nest.add(Var{"tile"}), panels_.tiles};
+        finish(layout_ == Layout::copied_rows ? copy_rows() : interleave());
         return panels_;
     }
 
@@ -134,19 +124,15 @@ class Packer {
 
     enum class Layout : std::uint8_t {
         interleaved,
-        copied_rows,      ///< by row, as they stand
-        transposed_rows,  ///< by row, where columns are contiguous and sums long
+        copied_rows,  ///< by row, as they stand
     };
-    [[nodiscard]] Layout choose_layout() const {
-        const Axis& last = kernel_.reduced.back();
-        if (side_ != Side::rows || !kernel_.conditions.is_empty()) return Layout::interleaved;
-        const bool has_contiguous_rows = is_contiguous(term_, last.var);
-        if (!is_contiguous(term_, tiling_.axis.var))
-            return has_contiguous_rows ? Layout::copied_rows : Layout::interleaved;
-        const bool has_squares = !has_contiguous_rows && pair_ == 1 && last.extent >= lanes_ &&
-                                 tiling_.axis.extent >= lanes_;
-        return has_squares && points(kernel_.reduced) >= least_long_sum ? Layout::transposed_rows
-                                                                        : Layout::interleaved;
+    /// Rows are copied where neither lines nor squares of them can be.
+    [[nodiscard]] Layout choose_layout() {
+        find_squares();
+        const bool is_copied = side_ == Side::rows && kernel_.conditions.is_empty() && !squares_ &&
+                               !is_contiguous(term_, tiling_.axis.var) &&
+                               is_contiguous(term_, kernel_.reduced.back().var);
+        return is_copied ? Layout::copied_rows : Layout::interleaved;
     }
     void lay_out_by_row() {
         const std::int64_t line = line_bytes / std::int64_t(size_bytes(term_->dtype));
@@ -160,16 +146,13 @@ class Packer {
         panels_.point_step = tiling_.step;
         panels_.element_step = pair_;
         panels_.elements = points(panel_points()) * tiling_.step;
-        find_squares();
         describe(!is_contiguous(term_, tiling_.axis.var) && !squares_);
     }
     void describe(bool is_gathered) {
-        const char* why =
-            layout_ == Layout::transposed_rows ? "tiles, elements, step of a row; transposed"
-            : layout_ == Layout::copied_rows   ? "tiles, elements, step of a row; copied"
-            : is_gathered                      ? "tiles, elements, step of a point; gathered"
-            : squares_                         ? "tiles, elements, step of a point; transposed"
-                                               : "tiles, elements, step of a point";
+        const char* why = layout_ == Layout::copied_rows ? "tiles, elements, step of a row; copied"
+                          : is_gathered ? "tiles, elements, step of a point; gathered"
+                          : squares_    ? "tiles, elements, step of a point; transposed"
+                                        : "tiles, elements, step of a point";
         schedule_.directives.push_back(
             {"pack",
              kernel_.nest.name,
@@ -177,8 +160,6 @@ class Packer {
              why});
         const double vectors = double(panels_.elements) / double(lanes_);
         cycles_ = vectors * (cost({term_}) + (is_gathered ? gathered_cycles : contiguous_cycles));
-        if (layout_ == Layout::transposed_rows)  // a square is not a panel
-            cycles_ = double(points(kernel_.reduced)) * (cost({term_}) + 2 * contiguous_cycles);
     }
 
     [[nodiscard]] bool has_edge() const { return tiling_.axis.extent % tiling_.step != 0; }
@@ -250,59 +231,6 @@ class Packer {
         return body;
     }
 
-    [[nodiscard]] std::int64_t whole_squares() const { return tiling_.axis.extent / lanes_; }
-
-    /// Squares of as many rows as there are lanes, from column to row: rows of all panels follow
-    /// each other, so that squares need not begin where panels do. After the last whole square the
-    /// rows that are left, and zeros.
-    Body transpose_rows(const AffineForm& square) {
-        Nest& nest = kernel_.nest;
-        const Axis last = kernel_.reduced.back();
-        const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
-        const VarId row = nest.add(Var{"row"});
-        const std::int64_t whole = last.extent / lanes_ * lanes_;
-        const auto points_of = [&](const Value& term, const AffineForm& element,
-                                   const AffineForm& from, const LoopBound& limit) {
-            return over_lanes(nest, {lanes_, 1, limit}, [&](const AffineForm& offset) {
-                Substitution here;
-                here.replace(last.var, from + offset);
-                here.replace(tiling_.axis.var, element);
-                const Address at{panels_.at(form(0), reduced_point(kernel_.reduced), element)};
-                return store(here(at), here(term));
-            });
-        };
-        const auto rows = [&](const Value& term, const AffineForm& first, const LoopBound& lower,
-                              const LoopBound& upper, Bind bind) {
-            const AffineForm element = first + form(row);
-            Body loop;
-            loop.push_back(
-                make_loop(row, bind, lower, upper, points_of(term, element, form(start), {})));
-            Body body;
-            body.push_back(
-                make_loop(start, Bind::serial, bound(0), bound(whole), std::move(loop), lanes_));
-            if (whole < last.extent) {
-                Body rest;
-                rest.push_back(
-                    make_loop(row, Bind::serial, lower, upper,
-                              points_of(term, element, form(whole), bound(last.extent - whole))));
-                append(body, std::move(rest));
-            }
-            return over_points_but(last, std::move(body));
-        };
-        const std::int64_t done = whole_squares() * lanes_;
-        const auto test = [&](Op op) {
-            return make_operation(op, {make_index(square), make_integer(whole_squares())},
-                                  DType::boolean);
-        };
-        Body body = guarded(test(Op::lt),
-                            rows(term_, lanes_ * square, bound(0), bound(lanes_), Bind::unroll));
-        Body end = rows(term_, form(0), bound(done), bound(tiling_.axis.extent), Bind::serial);
-        append(end, rows(make_number(term_->dtype, 0), form(0), bound(tiling_.axis.extent),
-                         bound(panels_.tiles * tiling_.step), Bind::serial));
-        append(body, guarded(test(Op::ge), std::move(end)));
-        return body;
-    }
-
     /// Reduced point by reduced point, in vectors along the tiled axis. Panels are filled a block
     /// of points at a time: the rows of memory that a block touches serve the next panels too.
     Body interleave() {
@@ -367,13 +295,14 @@ class Packer {
     /// Rows that are contiguous in a reduced axis, or in an outer one, become lines: squares
     /// of lanes by points of that axis are loaded by rows and stored by lines.
     void find_squares() {
+        constexpr std::int64_t least_side = 4;
         if (!kernel_.conditions.is_empty() || is_contiguous(term_, tiling_.axis.var) ||
-            lanes_of_line() < lanes_)
+            lanes_of_line() < std::min(least_side, lanes_))
             return;
         std::vector<Axis> axes = {kernel_.reduced.rbegin(), kernel_.reduced.rend()};
         axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
         for (const Axis& axis : axes)
-            if (axis.extent >= lanes_ && is_contiguous(term_, axis.var)) {
+            if (axis.extent >= lanes_of_line() && is_contiguous(term_, axis.var)) {
                 squares_ = axis;
                 break;
             }
@@ -514,14 +443,14 @@ class Packer {
         block_ = AxisRange{axis, bound(0), bound(blocks)};
     }
 
-    /// Tasks over the outer axes and `pieces`: panels, or squares of rows.
-    void finish(const Axis& pieces, Body body) {
+    /// Tasks over the outer axes and panels.
+    void finish(Body body) {
         std::vector<Axis> order = panels_.outer;
         if (has_outer_squares()) {
             std::ranges::replace(order, *squares_, strip_);
             cycles_ *= double(lanes_of_line());
         }
-        order.push_back(pieces);
+        order.push_back(tile_);
         TaskSplit split = split_tasks(kernel_, order, 1, cycles_);
         schedule_.directives.push_back({"parallel", "", {split.tasks}, ""});
         if (block_) {

@@ -2,9 +2,9 @@
 //
 // A panel holds, for one tile, `step` rows or columns at every reduced point, in one of two orders:
 //   interleaved  [k][step]: a line of columns, or of rows, for each reduced point
-//   by row       [row][pitch]: rows that are contiguous in the reduced axes are copied as they are,
-//                those of long sums that are not are transposed; the pitch is an odd number of
-//                cache lines, so that rows do not meet in one set
+//   by row       [row][pitch]: rows whose innermost reduced axis is contiguous, but too short to be
+//                transposed by squares, are copied as they are; the pitch is an odd number of cache
+//                lines, so that rows do not meet in one set
 // What lies beyond the tiled axis is 0 in the last tile.
 //
 // Of pairs of reduced points (pair_products.h) interleaved panels are [k/2][step][2], and of an odd

@@ -41,6 +41,16 @@ double tile_bytes(const Kernel& kernel, const ContractionChoice& choice,
     return bytes;
 }
 
+double bytes_of_rows(const Kernel& kernel, const ContractionChoice& choice) {
+    return tile_bytes(kernel, choice, choice.contraction.row_operands, choice.rows,
+                      {choice.row_axis.var, choice.rows_of_tile()});
+}
+
+double bytes_of_columns(const Kernel& kernel, const ContractionChoice& choice) {
+    return tile_bytes(kernel, choice, choice.contraction.column_operands, choice.columns,
+                      {choice.contraction.lane.var, choice.tile.columns()});
+}
+
 /// Pages that a row of a tile adds to those that its results are written to.
 double pages_of_row(const Kernel& kernel, const ContractionChoice& choice) {
     double pages = 0;
@@ -71,11 +81,8 @@ class BlockChooser {
           target_(target),
           rows_{tiles.row_tiles, 0, is_any_packed(choice.rows)},
           columns_{tiles.column_tiles, 0, is_any_packed(choice.columns)} {
-        const Contraction& c = choice.contraction;
-        rows_.bytes = tile_bytes(kernel, choice, c.row_operands, choice.rows,
-                                 {choice.row_axis.var, choice.rows_of_tile()});
-        columns_.bytes = tile_bytes(kernel, choice, c.column_operands, choice.columns,
-                                    {c.lane.var, choice.tile.columns()});
+        rows_.bytes = bytes_of_rows(kernel, choice);
+        columns_.bytes = bytes_of_columns(kernel, choice);
         rows_.most_tiles =
             std::max(1.0, most_pages / (double(choice.tile.rows) * pages_of_row(kernel, choice)));
         const double cycles = tile_cycles(kernel, choice);
@@ -145,6 +152,10 @@ class BlockChooser {
 double tile_cycles(const Kernel& kernel, const ContractionChoice& choice) {
     const auto area = double(choice.rows_of_tile() * choice.tile.vectors);
     return double(points(kernel.reduced)) * area * vector_cycles(kernel, choice);
+}
+
+double bytes_of_tile(const Kernel& kernel, const ContractionChoice& choice) {
+    return bytes_of_rows(kernel, choice) + bytes_of_columns(kernel, choice);
 }
 
 Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice, const Blocks& tiles,

@@ -20,6 +20,9 @@ struct Blocks {
 /// Cycles of a tile's sums, loads apart.
 [[nodiscard]] double tile_cycles(const Kernel& kernel, const ContractionChoice& choice);
 
+/// Bytes of operands that a tile reads at all reduced points, roughly.
+[[nodiscard]] double bytes_of_tile(const Kernel& kernel, const ContractionChoice& choice);
+
 /// Blocks of the tiles that there are, each enough work for a task, whose panels stay in the
 /// second-level cache. Several tiles of rows write to no more pages of results side by side than
 /// hardware follows. Of products that the second-level cache holds, threads read the panels that

@@ -152,12 +152,12 @@ std::vector<llvm::Value*> NestEmitter::load_transposed(llvm::Type* element, std:
     const llvm::Align align(size_bytes(nest_.at(buffer).dtype));
     std::vector<llvm::Value*> rows;
     for (unsigned lane = 0; lane < lanes_; ++lane) {
-        llvm::Value* row = ir_.CreateGEP(
-            step, access.pointer, ir_.getInt64(std::uint64_t(access.lane * std::int64_t(lane))));
-        // Only a bound can mask here: the first lane runs, and stands in for those that do not.
-        if (mask_) {
-            row = ir_.CreateSelect(ir_.CreateExtractElement(mask_, lane), row, access.pointer);
-        }
+        llvm::Value* row = ir_.getInt64(lane);
+        // Only a bound can mask here: its last lane stands in for those that do not run. As a
+        // minimum of numbers, which LLVM does not turn into a branch for each lane.
+        if (mask_) row = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, row, last_lane_);
+        row = ir_.CreateGEP(step, access.pointer,
+                            ir_.CreateMul(row, ir_.getInt64(std::uint64_t(access.lane))));
         rows.push_back(ir_.CreateAlignedLoad(vector, row, align));
     }
     return transposed(ir_, std::move(rows), std::min<std::size_t>(piece_bytes / bytes, lanes_));

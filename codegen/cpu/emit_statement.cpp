@@ -319,6 +319,7 @@ void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emi
     bindings_.at(std::size_t(loop.var)) = binding;
 
     lanes_ = count == 1 ? 0 : std::bit_ceil(unsigned(count));
+    last_lane_ = ir_.getInt64(std::uint64_t(count - 1));
     if (lanes_ > count) {
         mask_ = ir_.CreateICmpSLT(lane_numbers(1), widen(ir_.getInt64(std::uint64_t(count))));
     }
@@ -329,6 +330,9 @@ void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emi
         if (lanes_ != 0) {
             llvm::Value* runs = ir_.CreateICmpSLT(lane_numbers(loop.step), widen(length));
             mask_ = mask_ ? ir_.CreateAnd(mask_, runs) : runs;
+            llvm::Value* last = ir_.CreateUDiv(ir_.CreateSub(length, ir_.getInt64(1)),
+                                               ir_.getInt64(std::uint64_t(loop.step)));
+            last_lane_ = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, last_lane_, last);
         }
         when(ir_.CreateICmpSGT(length, ir_.getInt64(0)), emit_body);
     }

@@ -210,8 +210,9 @@ class NestEmitter {
     std::vector<Scope> scopes_;
     std::unordered_map<std::uint32_t, llvm::Value*> lets_;
     std::unordered_map<const ValueNode*, llvm::Value*> memo_;
-    unsigned lanes_ = 0;           ///< of the vector loop around this place; 0: none
-    llvm::Value* mask_ = nullptr;  ///< the lanes that run; null: all
+    unsigned lanes_ = 0;                ///< of the vector loop around this place; 0: none
+    llvm::Value* mask_ = nullptr;       ///< the lanes that run; null: all
+    llvm::Value* last_lane_ = nullptr;  ///< the last one that the bound of the lanes lets run
     Transposing transposing_;
     std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it
     bool streams_ = false;          ///< whether a store went around the caches

@@ -99,18 +99,24 @@ TEST_CASE("operands that are contiguous along neither side's axis are packed by 
     CHECK(plan.find("tasks 1 ") == std::string::npos);
 }
 
-TEST_CASE("rows of long sums are packed one after the other, transposed where need be") {
-    const auto check_rows = [](const std::string& text, const Signature& signature) {
-        CHECK(str(codegen::plan(bound(text, signature), example_target(64)))
-                  .find("step of a row; transposed") != std::string::npos);
+TEST_CASE("rows are packed side by side, as squares or lines; others are copied") {
+    const auto check_rows = [](const std::string& rows, const std::string& text,
+                               const Signature& signature) {
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+        CHECK_MESSAGE(plan.find(rows) != std::string::npos, plan);
         check(text, signature);
     };
-    check_rows("C[i,j] := A[k,i]*B[k,j]", {{"A", array({261, 37})}, {"B", array({261, 145})}});
-    check_rows("C[i,j] := A[k,i]*B[k,j]", {{"A", array({256, 48})}, {"B", array({256, 160})}});
-    check_rows("C[i,j] := A[k,i]*B[k,j]",
-               {{"A", array({261, 37}, DType::f64)}, {"B", array({261, 99}, DType::f64)}});
-    check_rows("C[b,i,j] := A[l,b,k,i]*B[l,k,j]",
+    const std::string beside = "C[i,j] := A[k,i]*B[k,j]";
+    check_rows("step of a point\n", beside, {{"A", array({261, 37})}, {"B", array({261, 145})}});
+    check_rows("step of a point\n", "C[b,i,j] := A[l,b,k,i]*B[l,k,j]",
                {{"A", array({13, 2, 20, 29})}, {"B", array({13, 20, 150})}});
+    const std::string apart = "C[i,j] := A[i,k]*B[k,j]";
+    check_rows("step of a point; transposed", apart,
+               {{"A", array({37, 261})}, {"B", array({261, 145})}});
+    check_rows("step of a point; transposed", apart,
+               {{"A", array({37, 261}, DType::f64)}, {"B", array({261, 99}, DType::f64)}});
+    check_rows("step of a row; copied", "C[i,j] := sum[k,l](A[i,k,l]*B[l,k,j])",
+               {{"A", array({37, 50, 3})}, {"B", array({3, 50, 145})}});
 }
 TEST_CASE("tiles read shared elements where they stand") {
     const Signature forward = {{"X", array({2, 5, 13, 21})}, {"W", array({17, 5, 3, 3})}};

@@ -1,0 +1,123 @@
+// codegen/tile_prefetch.cpp – what a tile of a contraction reads soon, asked for ahead
+#include "codegen/tile_prefetch.h"
+
+#include <cmath>
+#include <optional>
+
+#include "base/integer.h"
+#include "codegen/cache_lines.h"
+#include "codegen/nest_walk.h"
+#include "codegen/tile_blocks.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Of a tile's sums, between a request and the load: half and twice as many are as good.
+constexpr double cycles_ahead = 192;
+
+/// Whether an operand is so much larger than the second-level cache that hardware fetches less in
+/// time.
+bool is_far(const Kernel& kernel, const Load& load, VarId lane, const Target& target) {
+    const Buffer& buffer = kernel.nest.at(load.buffer);
+    return !load.at.computed && load.at.affine.coefficient(lane) == 1 &&
+           buffer.elements * std::int64_t(size_bytes(buffer.dtype)) > 4 * target.l2_bytes;
+}
+
+bool is_worth_asking(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
+    constexpr std::int64_t least_rows = 4;
+    return choice.rows_of_tile() >= least_rows &&
+           2 * bytes_of_tile(kernel, choice) > double(target.l1_bytes);
+}
+
+/// A run some reduced points later.
+struct LaterRun {
+    std::size_t loop = 0;  ///< the innermost one that comes to other lines: in its body they are
+                           ///< asked for, for all loops inside of it
+    AffineForm first;
+    std::int64_t elements = 0;
+};
+
+/// The run at least so many points later, along the innermost loop that is long enough for it.
+std::optional<LaterRun> later_run(const TileRun& run, std::int64_t bytes, double points_ahead,
+                                  const std::vector<AxisRange>& loops) {
+    std::optional<LaterRun> later;
+    Substitution then;
+    std::int64_t span = 0;
+    std::int64_t points = 1;  // of the loops inside
+    for (std::size_t i = loops.size(); i-- > 0;) {
+        const Axis& axis = loops[i].axis;
+        const std::int64_t step = run.first.coefficient(axis.var);
+        if (!later && 4 * std::abs(step) * bytes >= line_bytes)
+            later = LaterRun{i, {}, run.elements + span};
+        const auto turns = std::int64_t(std::ceil(points_ahead / double(points)));
+        if (later && axis.extent >= 2 * turns) {
+            then.replace(axis.var, form(axis.var) + form(turns));
+            later->first = then(run.first);
+            return later;
+        }
+        if (!later) {
+            then.replace(axis.var, form(step < 0 ? axis.extent - 1 : 0));
+            span += std::abs(step) * (axis.extent - 1);
+        }
+        points *= axis.extent;
+    }
+    return std::nullopt;
+}
+
+/// Requests for the lines of so many elements from `first` on.
+Body prefetch_run(Nest& nest, BufferId buffer, const AffineForm& first, std::int64_t elements,
+                  int level) {
+    const std::int64_t line = line_bytes / std::int64_t(size_bytes(nest.at(buffer).dtype));
+    const VarId u = nest.add(Var{"u"});
+    Body request;
+    request.push_back({Prefetch{buffer, {first + form(u, line)}, level}});
+    Body body;
+    body.push_back(make_loop(u, Bind::unroll, ceil_div(elements, line), std::move(request)));
+    return body;
+}
+
+}  // namespace
+
+Body prefetch_far(Kernel& kernel, const Value& term, VarId lane, const Substitution& next,
+                  std::int64_t elements, const Target& target) {
+    Body body;
+    for_each_node({term}, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        if (load != nullptr && is_far(kernel, *load, lane, target))
+            append(body,
+                   prefetch_run(kernel.nest, load->buffer, next(load->at.affine), elements, 2));
+    });
+    return body;
+}
+
+void add_run(std::vector<TileRun>& runs, const Source& source, const AffineForm& tile,
+             const AffineForm& depth, const Substitution& first, const Axis& along) {
+    const auto* load = std::get_if<Load>(&source.term->term);
+    if (const auto& panels = source.panels) {
+        if (panels->point_step > 1)
+            runs.push_back({source.buffer, panels->at(tile, depth, form(0)),
+                            panels->element_step * panels->point_step});
+    } else if (load != nullptr && !load->at.computed &&
+               load->at.affine.coefficient(along.var) == 1) {
+        runs.push_back({load->buffer, first(load->at.affine), along.extent});
+    }
+}
+
+std::vector<Body> prefetch_ahead(Kernel& kernel, const ContractionChoice& choice,
+                                 const std::vector<TileRun>& runs,
+                                 const std::vector<AxisRange>& loops, const Target& target) {
+    std::vector<Body> requests(loops.size());
+    if (!is_worth_asking(kernel, choice, target)) return requests;
+    const double cycles_of_point = tile_cycles(kernel, choice) / double(points(kernel.reduced));
+    for (const TileRun& run : runs) {
+        const auto bytes = std::int64_t(size_bytes(kernel.nest.at(run.buffer).dtype));
+        const auto later = later_run(run, bytes, cycles_ahead / cycles_of_point, loops);
+        if (later)
+            append(requests[later->loop],
+                   prefetch_run(kernel.nest, run.buffer, later->first, later->elements, 1));
+    }
+    return requests;
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,59 @@
+// tests/codegen/tile_prefetch_test.cpp – what tiles of contractions ask for ahead
+#include "codegen/tile_prefetch.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+/// The loops of the last step, for vectors of 64 bytes. Checks values, too.
+std::string last_nest(const std::string& text, const Signature& signature) {
+    INFO(text);
+    const BoundProgram program = bound(text, signature);
+    const Target target = example_target(64);
+    CHECK(interpreted_difference(program, signature, target) == "");
+    CHECK(compiled_difference(program, signature) == "");
+    return str(codegen::plan(program, target).nests.back());
+}
+
+bool has(const std::string& nest, const std::string& text) {
+    return nest.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("tiles ask for lines ahead where the first-level cache does not keep them") {
+    const auto product = [](std::int64_t rows, std::int64_t depth) {
+        return last_nest("C[i,j] := A[k,i]*B[k,j]",
+                         {{"A", array({depth, rows})}, {"B", array({depth, 96})}});
+    };
+    const std::string in_place = product(64, 400);
+    CHECK(has(in_place, "prefetch B[96*k + 48*column_tile + 16*u + 768] to L1"));
+    CHECK(has(in_place, "prefetch A[64*k + 8*row_tile + 512] to L1"));
+    const std::string packed = product(37, 400);
+    CHECK(has(packed, "prefetch C_rows[13*k + 5200*row_tile + 104] to L1"));
+    CHECK(!has(product(64, 60), "to L1"));
+}
+
+TEST_CASE("taps side by side ask once for the lines of a channel to come") {
+    const std::string nest =
+        last_nest("Y[n,o,y,x] := X[n,c,y+r,x+s]*W[o,c,r,s]",
+                  {{"X", array({1, 64, 12, 40})}, {"W", array({16, 64, 3, 3})}});
+    const auto rows = nest.find("for r in");
+    const auto request = nest.find("prefetch X[");
+    const auto taps = nest.find("for s in");
+    REQUIRE(request != std::string::npos);
+    CHECK(rows < request);
+    CHECK(request < taps);
+    CHECK(has(nest, "+ 960] to L1"));  // of 12*40 elements a channel: two of 9 points each
+}
+
+TEST_CASE("a line of columns that few rows use is not asked for") {
+    CHECK(!has(
+        last_nest("C[i,j] := A[i,k]*B[k,j]", {{"A", array({2, 2000})}, {"B", array({2000, 96})}}),
+        "to L1"));
+}
