@@ -25,7 +25,7 @@ struct SourcePlacing {
     const Tiling& rows;
     const Tiling& columns;
     bool are_conditions_packed = false;  ///< panels hold only the points that count
-    std::int64_t least_tasks = 1;        ///< that pack panels
+    std::int64_t least_tasks = 1;        ///< of the kernels that pack
 };
 
 /// The sources of the row operands and of the column operands; adds the steps that pack them,

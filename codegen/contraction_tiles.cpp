@@ -75,6 +75,7 @@ class ContractionLowering {
         row_tile_ = kernel_.nest.add(Var{"row_tile"});
         column_tile_ = kernel_.nest.add(Var{"column_tile"});
         if (!row_conditions_.empty()) place_bounds();
+        kernel_.nest.asks_ahead = true;
         kernel_.nest.body =
             task_loops({row_tile_, rows_.tiles()}, {column_tile_, columns_.tiles()});
         builder_.add_step(std::move(kernel_), std::move(schedule_));

@@ -58,10 +58,11 @@ struct Kernel {
     /// Free axes along which two points may write one element: they run in order in one task.
     std::vector<VarId> colliding;
     std::uint32_t next_let = 1;  ///< the next unused number of a Let
-    /// CPU: bounds of the number of tasks that other steps set.
+    /// CPU: bounds of the number of tasks, where other steps' tasks ask for them.
     std::int64_t least_tasks = 1;
     std::int64_t most_tasks = std::numeric_limits<std::int64_t>::max();
-    /// Buffers of the plan that later kernels use; every temporary that is written.
+    /// Buffers of the plan that later kernels use. Temporaries that are written are of these from
+    /// the start: some later kernel reads them.
     std::set<std::size_t> touched_later;
 
     /// Whether two points along the free axis may write one element.

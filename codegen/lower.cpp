@@ -53,11 +53,11 @@ std::set<std::size_t> touched_later(const std::vector<Kernel>& kernels,
     return read_later;
 }
 
-/// Those of a kernel's buffers, without building the whole set for each kernel. `members` are the
-/// kernels that are lowered now.
-std::set<std::size_t> touched_later(const Kernel& kernel, const std::vector<Kernel>& kernels,
-                                    const std::vector<std::size_t>& members,
-                                    const std::set<std::size_t>& read_later) {
+/// The buffers of a kernel that are `read_later`, or used by kernels that are not lowered yet; its
+/// `members` are those that are lowered with it.
+std::set<std::size_t> later_places(const Kernel& kernel, const std::vector<Kernel>& kernels,
+                                   const std::vector<std::size_t>& members,
+                                   const std::set<std::size_t>& read_later) {
     std::set<std::size_t> later;
     for (const std::size_t place : kernel.places) {
         bool is_touched = read_later.contains(place);
@@ -100,13 +100,13 @@ void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
         if (chain) {
             const std::vector<std::size_t> members = chain->members;
             chain->kernel.touched_later.merge(
-                touched_later(chain->kernel, kernels, members, read_later));
+                later_places(chain->kernel, kernels, members, read_later));
             if (lower_chain(std::move(*chain), builder)) {
                 for (const std::size_t member : members) kernels[member] = {};
                 continue;
             }
         }
-        kernels[k].touched_later.merge(touched_later(kernels[k], kernels, {k}, read_later));
+        kernels[k].touched_later.merge(later_places(kernels[k], kernels, {k}, read_later));
         lower(std::move(kernels[k]), builder);
         kernels[k] = {};
     }

@@ -50,6 +50,7 @@ class TileProductLowering {
         place_columns();
         row_tile_ = {kernel_.nest.add(Var{"row_tile"}), ceil_div(product_.row_axis.extent, rows_)};
         column_tile_ = {kernel_.nest.add(Var{"column_tile"}), ceil_div(c_.lane.extent, columns_)};
+        kernel_.nest.asks_ahead = true;
         kernel_.nest.body = task_loops();
         builder_.add_step(std::move(kernel_), std::move(schedule_));
     }

@@ -280,9 +280,11 @@ struct Nest {
                 ///< GPU one `block` loop of that form
     /// GPU: blocks that a multiprocessor should hold at once, a bound of the registers; 0: any.
     std::int64_t blocks_at_once = 0;
-    bool is_short = false;  ///< CPU: several tasks that are not worth waking a thread for
+    bool asks_ahead = false;  ///< CPU: for what it reads soon, wherever that is worth it
+    bool is_short = false;    ///< CPU: several tasks that are not worth waking a thread for
     /// CPU: where a task is one loop with the same bounds as all others, the tasks that a thread is
-    /// given at a time run side by side inside that loop (`tasks_inside`).
+    /// given at a time run side by side inside that loop (`tasks_inside`): all of them if it is
+    /// alone, one by one if many threads share few.
     bool runs_side_by_side = false;
 
     [[nodiscard]] const Buffer& at(BufferId id) const { return buffers.at(std::size_t(id)); }

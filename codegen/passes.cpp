@@ -8,6 +8,7 @@ namespace ricci::codegen {
 const std::vector<Pass>& passes() {
     static const std::vector<Pass> list = {
         {"simplify", simplify},
+        {"prefetch", prefetch_streams},
     };
     return list;
 }

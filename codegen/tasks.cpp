@@ -100,9 +100,8 @@ TaskSplit split_tasks(Kernel& kernel, const std::vector<Axis>& axes, std::int64_
 }
 
 std::int64_t piece_of_row(const Kernel& kernel, const Axis& last, std::int64_t granularity) {
-    const bool can_share = std::ranges::any_of(kernel.free, [&](const Axis& axis) {
-        return axis != last && axis.extent > 1 && !kernel.collides(axis.var);
-    });
+    const bool can_share = std::ranges::any_of(
+        kernel.free, [&](const Axis& axis) { return axis != last && !kernel.collides(axis.var); });
     if (kernel.colliding.empty() || kernel.collides(last.var) || can_share) return last.extent;
     std::int64_t bytes = 0;
     for (const Store& write : kernel.writes)

@@ -18,6 +18,8 @@ namespace {
 /// Architectures Optimization Reference Manual, "Data Prefetch to L2 and L3 Caches").
 constexpr double most_pages = 32;
 constexpr double page_bytes = 4096;
+/// Two and four threads take equal shares of these.
+constexpr std::int64_t most_tasks_of_panels = 4;
 
 /// Of what a tile reads of its rows or columns at all reduced points: at most what panels take,
 /// less where elements that stand in place are shared.
@@ -75,12 +77,12 @@ struct TiledSide {
 
 class BlockChooser {
   public:
-    BlockChooser(const Kernel& kernel, const ContractionChoice& choice, const Blocks& tiles,
+    BlockChooser(const Kernel& kernel, const ContractionChoice& choice, const TileCounts& tiles,
                  const Target& target)
         : choice_(choice),
           target_(target),
-          rows_{tiles.row_tiles, 0, is_any_packed(choice.rows)},
-          columns_{tiles.column_tiles, 0, is_any_packed(choice.columns)} {
+          rows_{tiles.rows, 0, is_any_packed(choice.rows)},
+          columns_{tiles.columns, 0, is_any_packed(choice.columns)} {
         rows_.bytes = bytes_of_rows(kernel, choice);
         columns_.bytes = bytes_of_columns(kernel, choice);
         rows_.most_tiles =
@@ -126,8 +128,8 @@ class BlockChooser {
         // Of two threads each reads what the other has packed; of one panel one all of it.
         const double read = outer.tiles > 1 ? inner.packed_bytes() / 2 : outer.packed_bytes();
         if (read / double(line_bytes) * handing_over_cycles > all_cycles_ / 2)
-            tasks = blocks.most_tasks = 1;
-        blocks.least_tasks_of_panels = std::min<std::int64_t>(tasks, 4);
+            blocks.most_tasks = tasks = 1;
+        blocks.least_tasks_of_panels = std::min(tasks, most_tasks_of_panels);
         const double a_task = std::min(wanted_, double(choice_.tiles) / double(tasks));
         const std::int64_t inner_tiles = of_block(inner, a_task);
         // More blocks than two and four threads ask for would read panels less often each.
@@ -158,7 +160,7 @@ double bytes_of_tile(const Kernel& kernel, const ContractionChoice& choice) {
     return bytes_of_rows(kernel, choice) + bytes_of_columns(kernel, choice);
 }
 
-Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice, const Blocks& tiles,
+Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice, const TileCounts& tiles,
                      const Target& target) {
     return BlockChooser(kernel, choice, tiles, target).run();
 }

@@ -8,7 +8,13 @@
 
 namespace ricci::codegen {
 
-/// Tiles in each direction, and how tasks are made of blocks.
+/// How many tiles there are of rows and of columns.
+struct TileCounts {
+    std::int64_t rows = 1;
+    std::int64_t columns = 1;
+};
+
+/// Tiles of a block in each direction, and how tasks are made of blocks.
 struct Blocks {
     std::int64_t row_tiles = 1;
     std::int64_t column_tiles = 1;
@@ -25,10 +31,10 @@ struct Blocks {
 
 /// Blocks of the tiles that there are, each enough work for a task, whose panels stay in the
 /// second-level cache. Several tiles of rows write to no more pages of results side by side than
-/// hardware follows. Of products that the second-level cache holds, threads read the panels that
-/// they packed, as far as tasks can be cut so; one thread does all where others would wait for
-/// panels longer than they save.
+/// hardware follows. Of products that the second-level cache holds, two and four threads read the
+/// panels that they packed, as far as tasks can be cut so; one thread does all where a second one
+/// would wait for panels longer than it saves.
 [[nodiscard]] Blocks choose_blocks(const Kernel& kernel, const ContractionChoice& choice,
-                                   const Blocks& tiles, const Target& target);
+                                   const TileCounts& tiles, const Target& target);
 
 }  // namespace ricci::codegen

@@ -50,7 +50,7 @@ std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double li
     rows.cycles += rows.lanes.cycles;
     if (!rows.lanes.is_reduced_axis || rows.lanes.tile.axes.empty() || rows.cycles >= limit)
         return std::nullopt;
-    // Every task reads all that was copied.
+    // Every task reads all that was copied, by one task where it is little.
     const bool is_alone = bytes / double(line_bytes) * handing_over_cycles > rows.lanes.cycles / 2;
     if (is_alone) rows.kernel.most_tasks = 1;
     replace_all([&](const Value& load, const std::vector<Axis>& axes, const AffineForm& place) {

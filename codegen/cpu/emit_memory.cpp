@@ -84,6 +84,20 @@ llvm::Align align_of(const Access& access) {
     return llvm::Align(std::uint64_t(access.alignment & -access.alignment));
 }
 
+/// Makes a load under the mask, if the value is one that nothing else uses, give `old` beyond it.
+bool keep_beyond(llvm::Value* mask, llvm::Value* value, llvm::LoadInst* old) {
+    auto* load = llvm::dyn_cast<llvm::IntrinsicInst>(value);
+    if (load == nullptr || load->getIntrinsicID() != llvm::Intrinsic::masked_load ||
+        load->getArgOperand(2) != mask || !load->use_empty() ||
+        load->getParent() != old->getParent())
+        return false;
+    for (auto it = load->getIterator(); it != old->getIterator(); ++it)
+        if (it->mayWriteToMemory()) return false;
+    load->moveAfter(old);
+    load->setArgOperand(3, old);
+    return true;
+}
+
 }  // namespace
 
 /// Whether the buffer is this task's own: lanes that do not run may be read and rewritten there.
@@ -308,20 +322,6 @@ void NestEmitter::mark(const Store& store, const Access& access, llvm::StoreInst
     auto* one = llvm::ConstantAsMetadata::get(ir_.getInt32(1));
     instruction->setMetadata(llvm::LLVMContext::MD_nontemporal,
                              llvm::MDNode::get(ir_.getContext(), one));
-}
-
-/// Makes a load under the mask, if the value is one that nothing else uses, give `old` beyond it.
-static bool keep_beyond(llvm::Value* mask, llvm::Value* value, llvm::LoadInst* old) {
-    auto* load = llvm::dyn_cast<llvm::IntrinsicInst>(value);
-    if (load == nullptr || load->getIntrinsicID() != llvm::Intrinsic::masked_load ||
-        load->getArgOperand(2) != mask || !load->use_empty() ||
-        load->getParent() != old->getParent())
-        return false;
-    for (auto it = load->getIterator(); it != old->getIterator(); ++it)
-        if (it->mayWriteToMemory()) return false;
-    load->moveAfter(old);
-    load->setArgOperand(3, old);
-    return true;
 }
 
 void NestEmitter::store_lanes(const Store& store, const Access& access, Wide value) {

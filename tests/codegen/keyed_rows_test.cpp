@@ -83,13 +83,6 @@ TEST_CASE("tasks share updated rows in pieces of at least 512 bytes") {
     CHECK(pieces(128, DType::f64) == 2);
 }
 
-TEST_CASE("an axis of extent 1 is none to share") {
-    const codegen::Plan plan = plan_of("H[b,J[i],k] += x[b,i,k]", {{"H", array({1, 3000, 512})},
-                                                                   {"J", array({8192}, DType::i32)},
-                                                                   {"x", array({1, 8192, 512})}});
-    CHECK(plan.steps.back().tasks == 4);
-}
-
 TEST_CASE("pieces of updated rows give what whole rows give") {
     for (const std::int64_t columns : {257, 336, 520})
         for (const DType dtype : {DType::f32, DType::f64}) {

@@ -1,0 +1,291 @@
+// codegen/prefetch_streams.cpp – the pass `prefetch`: what loops over memory read soon
+//
+// Hardware fetches ahead too little where streams are read and written side by side or rows are
+// short: with requests one thread of an Intel Xeon (Sapphire Rapids) takes 1.27 ms instead of 1.40
+// for layer norm of 65,536 rows of 64, 11.9 instead of 14.2 for tanh(a*b+c) of 16 M, 8.8 instead
+// of 9.5 to transpose 4096^2 (bench_cpu --threads 1 "layer norm 64" tanh "4096^2").
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "base/integer.h"
+#include "codegen/cache_lines.h"
+#include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
+#include "codegen/passes.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Lines of all streams of a loop between a request and its load: two KiB. Half and twice as many
+/// are as good.
+constexpr std::int64_t lines_ahead = 32;
+/// Arrays of up to so many second-level caches come as fast without requests.
+constexpr std::int64_t caches_kept = 2;
+/// Lines of a turn of a loop, at most, and streams of a loop.
+constexpr std::int64_t most_lines = 32;
+constexpr std::size_t most_streams = 8;
+
+/// An unrolled or vector loop inside of the serial one.
+struct Inner {
+    VarId var{};
+    std::int64_t extent = 1;
+};
+
+/// What one load reads in a turn of a serial loop.
+struct Stream {
+    BufferId buffer{};
+    AffineForm first;               ///< the lowest place of a turn
+    std::int64_t run = 1;           ///< elements side by side
+    std::vector<Inner> apart = {};  ///< loops that lead to other runs
+    std::int64_t lines = 1;
+};
+
+/// How many turns' worth of variable a loop makes at most, if that is known.
+std::optional<std::int64_t> most_length(const Loop& loop) {
+    std::optional<std::int64_t> least;
+    for (const BoundTerm& upper : loop.upper)
+        for (const BoundTerm& lower : loop.lower) {
+            if (upper.divisor != 1 || lower.divisor != 1) continue;
+            const AffineForm length = upper.form - lower.form;
+            if (length.is_constant())
+                least = std::min(least.value_or(length.constant), length.constant);
+        }
+    return least;
+}
+
+class Prefetcher {
+  public:
+    Prefetcher(Nest nest, const Target& target) : nest_(std::move(nest)), target_(target) {}
+
+    Nest run() && {
+        ask(nest_.body);
+        return std::move(nest_);
+    }
+
+  private:
+    /// A row that a loop has gone over, and that the first-level cache still holds.
+    struct Row {
+        BufferId buffer{};
+        AffineForm first;
+        bool operator==(const Row&) const = default;
+    };
+    /// A loop around what is being looked at, and the rows that the loops before it went over.
+    struct Level {
+        const Loop* loop = nullptr;  ///< none: the nest
+        std::vector<Row> rows = {};
+    };
+
+    void ask(Body& body, const Loop* around = nullptr) {
+        levels_.push_back({around});
+        ask_within(body);
+        levels_.pop_back();
+    }
+    void ask_within(Body& body) {
+        for (Stmt& stmt : body) {
+            if (auto* guard = std::get_if<Guard>(&stmt.node)) ask_within(guard->body);
+            auto* loop = std::get_if<Loop>(&stmt.node);
+            if (loop == nullptr || loop->bind == Bind::vector || loop->bind == Bind::unroll)
+                continue;
+            ask(loop->body, loop);
+            if (loop->bind != Bind::serial) continue;
+            Body requests = requests_of(*loop);
+            loop->body.insert(loop->body.begin(), std::make_move_iterator(requests.begin()),
+                              std::make_move_iterator(requests.end()));
+        }
+    }
+
+    Body requests_of(const Loop& loop) {
+        std::vector<Stream> streams;
+        std::vector<Inner> inner;
+        collect(loop.body, loop, inner, streams);
+        const std::optional<std::int64_t> length =
+            loop.lower.size() == 1 ? most_length(loop) : std::nullopt;
+        std::erase_if(streams,
+                      [&](const Stream& each) { return length && is_near(each, loop, *length); });
+        std::int64_t lines = 0;
+        for (const Stream& stream : streams) lines += stream.lines;
+        Body requests;
+        if (lines == 0) return requests;
+        for (const Stream& stream : streams) {
+            append(requests, request(stream, loop, length, ceil_div(lines_ahead, lines)));
+            if (length) keep_row(stream, loop, *length);
+        }
+        return requests;
+    }
+
+    [[nodiscard]] std::int64_t bytes_of(BufferId buffer) const {
+        return std::int64_t(size_bytes(nest_.at(buffer).dtype));
+    }
+    [[nodiscard]] bool is_row_kept(const Stream& stream, const Loop& loop,
+                                   std::int64_t length) const {
+        const std::int64_t elements = std::abs(stream.first.coefficient(loop.var)) * length;
+        return elements * bytes_of(stream.buffer) <= target_.l1_bytes / 2;
+    }
+    static AffineForm start_of(const AffineForm& place, const Loop& loop) {
+        Substitution start;
+        start.replace(loop.var, loop.lower[0].form);
+        return start(place);
+    }
+    /// Whether the first-level cache holds the row: the loop around this one goes over it in each
+    /// of its turns, or an earlier loop went.
+    [[nodiscard]] bool is_near(const Stream& stream, const Loop& loop, std::int64_t length) const {
+        if (!is_row_kept(stream, loop, length)) return false;
+        AffineForm start = start_of(stream.first, loop);
+        const Loop* around = levels_.back().loop;
+        if (around && around->bind == Bind::serial && start.coefficient(around->var) == 0)
+            return true;
+        for (std::size_t i = levels_.size(); i-- > 0;) {
+            const Level& level = levels_[i];
+            if (std::ranges::find(level.rows, Row{stream.buffer, start}) != level.rows.end())
+                return true;
+            const Loop* each = level.loop;
+            if (!each || each->bind != Bind::serial || each->lower.size() != 1 ||
+                each->lower[0].divisor != 1)
+                return false;
+            start = start_of(start, *each);
+        }
+        return false;
+    }
+    void keep_row(const Stream& stream, const Loop& loop, std::int64_t length) {
+        if (is_row_kept(stream, loop, length))
+            levels_.back().rows.push_back({stream.buffer, start_of(stream.first, loop)});
+    }
+
+    /// The streams of the loads that no other serial loop stands around.
+    void collect(const Body& body, const Loop& loop, std::vector<Inner>& inner,
+                 std::vector<Stream>& streams) {
+        for (const Stmt& stmt : body) {
+            if (const auto* each = std::get_if<Loop>(&stmt.node)) {
+                if (each->bind == Bind::serial) continue;
+                const std::optional<std::int64_t> extent = most_length(*each);
+                if (!extent || each->step != 1) continue;
+                inner.push_back({each->var, *extent});
+                collect(each->body, loop, inner, streams);
+                inner.pop_back();
+            } else if (const auto* guard = std::get_if<Guard>(&stmt.node)) {
+                collect(guard->body, loop, inner, streams);
+            } else {
+                for_each_load(stmt,
+                              [&](const Load& load) { add_stream(load, loop, inner, streams); });
+            }
+        }
+    }
+    template <class Visit>
+    static void for_each_load(const Stmt& stmt, const Visit& visit) {
+        for_each_value({stmt}, [&](const Value& root) {
+            for_each_node({root}, [&](const Value& value) {
+                if (const auto* load = std::get_if<Load>(&value->term)) visit(*load);
+            });
+        });
+    }
+
+    void add_stream(const Load& load, const Loop& loop, const std::vector<Inner>& inner,
+                    std::vector<Stream>& streams) const {
+        const Buffer& buffer = nest_.at(load.buffer);
+        const std::int64_t bytes = bytes_of(load.buffer);
+        if (buffer.space != Space::argument || load.at.computed ||
+            buffer.elements * bytes <= caches_kept * target_.l2_bytes)
+            return;
+        const std::int64_t step = load.at.affine.coefficient(loop.var) * loop.step;
+        if (4 * std::abs(step) * bytes < line_bytes) return;
+        Stream stream{load.buffer, load.at.affine};
+        std::vector<Inner> axes;
+        for (const Inner& each : inner)
+            if (load.at.affine.coefficient(each.var) != 0) axes.push_back(each);
+        const auto stride = [&](const Inner& each) {
+            return std::abs(load.at.affine.coefficient(each.var));
+        };
+        std::ranges::sort(axes, {}, stride);
+        Substitution lowest;
+        std::int64_t runs = 1;
+        for (const Inner& each : axes) {
+            const std::int64_t apart = stride(each);
+            if (apart > stream.run && apart * bytes >= line_bytes) {
+                stream.apart.push_back(each);
+                runs *= each.extent;
+                continue;
+            }
+            stream.run += apart * (each.extent - 1);
+            const bool is_down = load.at.affine.coefficient(each.var) < 0;
+            lowest.replace(each.var, form(is_down ? each.extent - 1 : 0));
+        }
+        stream.first = lowest(load.at.affine);
+        stream.lines = runs * ceil_div(stream.run * bytes, line_bytes);
+        const bool is_known = std::ranges::any_of(streams, [&](const Stream& other) {
+            const AffineForm between = other.first - stream.first;
+            return other.buffer == stream.buffer && between.is_constant() &&
+                   std::abs(between.constant) * bytes < line_bytes && other.lines >= stream.lines;
+        });
+        if (stream.lines <= most_lines && !is_known && streams.size() < most_streams)
+            streams.push_back(std::move(stream));
+    }
+
+    /// What the stream reads so many turns later; after the loop's last turn, what it reads in the
+    /// next turn of the loop around it.
+    Body request(const Stream& stream, const Loop& loop, const std::optional<std::int64_t>& length,
+                 std::int64_t turns) {
+        // Of a loop that is not gone on with this much or less is asked for in vain.
+        constexpr std::int64_t in_vain = 8;
+        const Loop* around = levels_.back().loop;
+        Value beyond;
+        if (length && around && around->bind == Bind::serial) {
+            const std::int64_t next =
+                start_of(stream.first, loop).coefficient(around->var) * around->step;
+            const std::int64_t gap = next - stream.first.coefficient(loop.var) * *length;
+            if (gap != 0) {
+                turns = std::min(turns, *length / loop.step);
+                const Value is_last =
+                    make_operation(Op::ge,
+                                   {make_index(form(loop.var) + form(turns * loop.step)),
+                                    make_index(loop.lower[0].form + form(*length))},
+                                   DType::boolean);
+                beyond = make_operation(Op::select, {is_last, make_integer(gap), make_integer(0)},
+                                        DType::i64);
+            }
+        } else if (length && *length < in_vain * turns * loop.step) {
+            return {};
+        }
+        Substitution later;
+        later.replace(loop.var, form(loop.var) + form(turns * loop.step));
+        std::vector<Inner> loops;
+        for (const Inner& each : stream.apart) {
+            const VarId u = nest_.add(Var{"u"});
+            later.replace(each.var, form(u));
+            loops.push_back({u, each.extent});
+        }
+        const std::int64_t line = line_bytes / bytes_of(stream.buffer);
+        AffineForm place = later(stream.first);
+        if (stream.run > line) {
+            const VarId u = nest_.add(Var{"u"});
+            loops.push_back({u, ceil_div(stream.run, line)});
+            place = place + form(u, line);
+        }
+        Body body;
+        body.push_back({Prefetch{stream.buffer, {place, beyond}, 1}});
+        for (std::size_t i = loops.size(); i-- > 0;) {
+            Body outer;
+            outer.push_back(
+                make_loop(loops[i].var, Bind::unroll, loops[i].extent, std::move(body)));
+            body = std::move(outer);
+        }
+        return body;
+    }
+
+    Nest nest_;
+    const Target& target_;
+    std::vector<Level> levels_;
+};
+
+}  // namespace
+
+Nest prefetch_streams(Nest nest, const Target& target) {
+    if (target.is_gpu() || target.is_plain || nest.asks_ahead) return nest;
+    return Prefetcher(std::move(nest), target).run();
+}
+
+}  // namespace ricci::codegen
