@@ -77,6 +77,7 @@ class Packer {
             if (depends_on(term_, axis.var)) panels_.outer.push_back(axis);
         panels_.tiles = tiling_.tiles();
         side_ = side;
+        find_squares();
         layout_ = choose_layout();
         layout_ == Layout::interleaved ? lay_out_interleaved() : lay_out_by_row();
         panels_.place = builder_.temporary(kernel_.nest.name, term_->dtype,
@@ -127,8 +128,7 @@ class Packer {
         copied_rows,  ///< by row, as they stand
     };
     /// Rows are copied where neither lines nor squares of them can be.
-    [[nodiscard]] Layout choose_layout() {
-        find_squares();
+    [[nodiscard]] Layout choose_layout() const {
         const bool is_copied = side_ == Side::rows && kernel_.conditions.is_empty() && !squares_ &&
                                !is_contiguous(term_, tiling_.axis.var) &&
                                is_contiguous(term_, kernel_.reduced.back().var);

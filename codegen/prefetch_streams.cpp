@@ -5,7 +5,6 @@
 // for layer norm of 65,536 rows of 64, 11.9 instead of 14.2 for tanh(a*b+c) of 16 M, 8.8 instead
 // of 9.5 to transpose 4096^2 (bench_cpu --threads 1 "layer norm 64" tanh "4096^2").
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <optional>
@@ -45,7 +44,8 @@ struct Stream {
     std::int64_t lines = 1;
 };
 
-/// How many turns' worth of variable a loop makes at most, if that is known.
+/// How far apart the bounds are at most, where constants say so: `constant_length` asks for one
+/// term each.
 std::optional<std::int64_t> most_length(const Loop& loop) {
     std::optional<std::int64_t> least;
     for (const BoundTerm& upper : loop.upper)
@@ -102,18 +102,22 @@ class Prefetcher {
     Body requests_of(const Loop& loop) {
         std::vector<Stream> streams;
         std::vector<Inner> inner;
-        collect(loop.body, loop, inner, streams);
+        // What a loop reads beside others inside of it is little, and comes long before its turn.
+        if (!has_serial_loop(loop.body)) collect(loop.body, loop, inner, streams);
         const std::optional<std::int64_t> length =
             loop.lower.size() == 1 ? most_length(loop) : std::nullopt;
-        std::erase_if(streams,
-                      [&](const Stream& each) { return length && is_near(each, loop, *length); });
+        const bool are_rows_kept =
+            length && row_bytes(streams, loop, *length) <= target_.l1_bytes / 2;
+        if (are_rows_kept)
+            std::erase_if(streams, [&](const Stream& each) { return is_near(each, loop); });
         std::int64_t lines = 0;
         for (const Stream& stream : streams) lines += stream.lines;
         Body requests;
         if (lines == 0) return requests;
         for (const Stream& stream : streams) {
             append(requests, request(stream, loop, length, ceil_div(lines_ahead, lines)));
-            if (length) keep_row(stream, loop, *length);
+            if (are_rows_kept)
+                levels_.back().rows.push_back({stream.buffer, start_of(stream.first, loop)});
         }
         return requests;
     }
@@ -121,10 +125,14 @@ class Prefetcher {
     [[nodiscard]] std::int64_t bytes_of(BufferId buffer) const {
         return std::int64_t(size_bytes(nest_.at(buffer).dtype));
     }
-    [[nodiscard]] bool is_row_kept(const Stream& stream, const Loop& loop,
-                                   std::int64_t length) const {
-        const std::int64_t elements = std::abs(stream.first.coefficient(loop.var)) * length;
-        return elements * bytes_of(stream.buffer) <= target_.l1_bytes / 2;
+    /// Of all that the loop goes over.
+    [[nodiscard]] std::int64_t row_bytes(const std::vector<Stream>& streams, const Loop& loop,
+                                         std::int64_t length) const {
+        std::int64_t bytes = 0;
+        for (const Stream& stream : streams)
+            bytes +=
+                std::abs(stream.first.coefficient(loop.var)) * length * bytes_of(stream.buffer);
+        return bytes;
     }
     static AffineForm start_of(const AffineForm& place, const Loop& loop) {
         Substitution start;
@@ -133,8 +141,7 @@ class Prefetcher {
     }
     /// Whether the first-level cache holds the row: the loop around this one goes over it in each
     /// of its turns, or an earlier loop went.
-    [[nodiscard]] bool is_near(const Stream& stream, const Loop& loop, std::int64_t length) const {
-        if (!is_row_kept(stream, loop, length)) return false;
+    [[nodiscard]] bool is_near(const Stream& stream, const Loop& loop) const {
         AffineForm start = start_of(stream.first, loop);
         const Loop* around = levels_.back().loop;
         if (around && around->bind == Bind::serial && start.coefficient(around->var) == 0)
@@ -151,9 +158,13 @@ class Prefetcher {
         }
         return false;
     }
-    void keep_row(const Stream& stream, const Loop& loop, std::int64_t length) {
-        if (is_row_kept(stream, loop, length))
-            levels_.back().rows.push_back({stream.buffer, start_of(stream.first, loop)});
+    static bool has_serial_loop(const Body& body) {
+        return std::ranges::any_of(body, [](const Stmt& stmt) {
+            if (const auto* guard = std::get_if<Guard>(&stmt.node))
+                return has_serial_loop(guard->body);
+            const auto* loop = std::get_if<Loop>(&stmt.node);
+            return loop != nullptr && (loop->bind == Bind::serial || has_serial_loop(loop->body));
+        });
     }
 
     /// The streams of the loads that no other serial loop stands around.
@@ -161,9 +172,9 @@ class Prefetcher {
                  std::vector<Stream>& streams) {
         for (const Stmt& stmt : body) {
             if (const auto* each = std::get_if<Loop>(&stmt.node)) {
-                if (each->bind == Bind::serial) continue;
                 const std::optional<std::int64_t> extent = most_length(*each);
-                if (!extent || each->step != 1) continue;
+                const bool is_from_0 = each->lower.size() == 1 && each->lower[0].form == form(0);
+                if (!extent || !is_from_0 || each->step != 1) continue;
                 inner.push_back({each->var, *extent});
                 collect(each->body, loop, inner, streams);
                 inner.pop_back();
@@ -232,20 +243,22 @@ class Prefetcher {
         // Of a loop that is not gone on with this much or less is asked for in vain.
         constexpr std::int64_t in_vain = 8;
         const Loop* around = levels_.back().loop;
+        std::int64_t gap = 0;  // from where this run ends to where the next one begins
         Value beyond;
         if (length && around && around->bind == Bind::serial) {
+            const std::int64_t all = ceil_div(*length, loop.step);
             const std::int64_t next =
                 start_of(stream.first, loop).coefficient(around->var) * around->step;
-            const std::int64_t gap = next - stream.first.coefficient(loop.var) * *length;
-            if (gap != 0) {
-                turns = std::min(turns, *length / loop.step);
-                const Value is_last =
-                    make_operation(Op::ge,
-                                   {make_index(form(loop.var) + form(turns * loop.step)),
-                                    make_index(loop.lower[0].form + form(*length))},
-                                   DType::boolean);
+            gap = next - stream.first.coefficient(loop.var) * all * loop.step;
+            if (gap != 0 && turns < all) {
+                const AffineForm last = loop.lower[0].form + form((all - turns) * loop.step);
+                const Value is_last = make_operation(
+                    Op::ge, {make_index(form(loop.var)), make_index(last)}, DType::boolean);
                 beyond = make_operation(Op::select, {is_last, make_integer(gap), make_integer(0)},
                                         DType::i64);
+                gap = 0;
+            } else if (gap != 0) {
+                turns = all;
             }
         } else if (length && *length < in_vain * turns * loop.step) {
             return {};
@@ -259,7 +272,7 @@ class Prefetcher {
             loops.push_back({u, each.extent});
         }
         const std::int64_t line = line_bytes / bytes_of(stream.buffer);
-        AffineForm place = later(stream.first);
+        AffineForm place = later(stream.first) + form(gap);
         if (stream.run > line) {
             const VarId u = nest_.add(Var{"u"});
             loops.push_back({u, ceil_div(stream.run, line)});

@@ -2,10 +2,12 @@
 #include "codegen/tile_prefetch.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
+#include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 #include "codegen/tile_blocks.h"
 

@@ -338,6 +338,7 @@ void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emi
     }
     lanes_ = 0;
     mask_ = nullptr;
+    last_lane_ = nullptr;
     bindings_[std::size_t(loop.var)] = {};
     close_scopes(scopes);
 }

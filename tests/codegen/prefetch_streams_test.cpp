@@ -55,7 +55,10 @@ TEST_CASE("a row that the first-level cache holds is asked for once") {
 
 TEST_CASE("after its last turn a loop asks for what the one around it comes to next") {
     const std::string apart = nests("s[n] := sum[i](x[n,2,i])", {{"x", array({30, 8, 784})}});
-    CHECK(count(apart, ">= 784, 5488, 0)] to L1") == 1);
+    CHECK(count(apart, "prefetch x[6272*n + i0 + 16*u + 2128 + select(i0 >= 224, 5488, 0)]") == 1);
+    // The last 40 elements have a loop of their own, whose turns ask for those of the next row.
+    const std::string odd = nests("s[n] := sum[i](x[n,2,i])", {{"x", array({30, 8, 1000})}});
+    CHECK(count(odd, "prefetch x[8000*n + i1 + 10000] to L1") == 1);
     const std::string together = nests("s[n] := sum[i](x[n,i])", {{"x", array({90, 784})}});
     CHECK(count(together, "to L1") == 1);
     CHECK(count(together, "select") == 0);
@@ -68,13 +71,32 @@ TEST_CASE("a row that every turn of the loop around reads again is not asked for
     CHECK(count(text, "prefetch x[") == 0);
 }
 
-TEST_CASE("streams run down, in steps, by squares and under conditions") {
-    const Signature row = {{"x", array({6000})}};
-    for (const char* text : {"y[i] := x[5999-i]", "y[i] := x[2*i]*x[2*i+1]",
-                             "y[i] := x[i]+x[i+1]+x[i+2]", "y[i] := i < 3000 ? x[i] : -x[i]"})
-        CHECK(count(nests(text, row), "prefetch x[") > 0);
-    const Signature matrix = {{"A", array({70, 90})}};
-    for (const char* text :
-         {"B[j,i] := A[i,j]", "s[i] := sum[j | j <= i](A[i,j])", "s[j] := max[i](A[i,j])"})
-        CHECK(count(nests(text, matrix), "prefetch A[") > 0);
+TEST_CASE("rows that the first-level cache does not hold together are asked for again") {
+    const std::string text = "Y[n,i] := a[n,i]*b[n,i] - sum[j](a[n,j]*b[n,j])";
+    const Signature signature = {{"a", array({40, 1600})}, {"b", array({40, 1600})}};
+    CHECK(count(nests(text, signature), "prefetch a[") == 1);
+    CHECK(count(nests(text, signature, 16 << 10), "prefetch a[") == 2);
+}
+
+TEST_CASE("contractions ask for themselves") {
+    const std::string text =
+        nests("C[i,j] := A[k,i]*B[k,j]", {{"A", array({400, 64})}, {"B", array({400, 96})}});
+    CHECK(count(text, "to L1") == 2);  // of columns and of rows, once each
+}
+
+TEST_CASE("requests run down, in steps and along squares as loads do") {
+    const Signature row = {
+        {"x", array({6000})},
+    };
+    const auto has = [](const std::string& request, const std::string& text,
+                        const Signature& signature) {
+        const std::string all = nests(text, signature);
+        CHECK_MESSAGE(count(all, request) == 1, all);
+    };
+    has("prefetch x[-i0 + ", "y[i] := x[5999-i]", row);
+    has("prefetch x[2*i0 + 16*u", "y[i] := x[2*i]*x[2*i+1] where i in 0:3000", row);
+    has("prefetch x[", "y[i] := x[i]+x[i+1]+x[i+2]", row);
+    has("prefetch A[16*j_square + 90*i0 + 90*u + 32 + select(j_square >= 3, 1360, 0)]",
+        "B[j,i] := A[i,j]", {{"A", array({70, 90})}});
+    has("prefetch A[90*i + 16*u + 720]", "s[j] := max[i](A[i,j])", {{"A", array({70, 90})}});
 }
