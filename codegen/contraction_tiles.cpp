@@ -393,15 +393,15 @@ class ContractionLowering {
         return body;
     }
 
-    /// What a tile reads side by side.
     [[nodiscard]] std::vector<TileRun> runs() const {
         std::vector<TileRun> runs;
         const Substitution first = at(form(0), form(0));
+        const Axis columns{c_.lane.var, tile_.columns()};
         for (const Source& source : column_sources_)
-            add_run(runs, source, form(column_tile_), depth_, first,
-                    {c_.lane.var, tile_.columns()});
+            add_run(runs, source, form(column_tile_), depth_, first, columns);
         for (const Source& source : row_sources_)
-            add_run(runs, source, form(row_tile_), depth_, first, {rows_.axis.var, tile_.rows});
+            if (choice_.whole_rows.empty())  // else they stand in several runs
+                add_run(runs, source, form(row_tile_), depth_, first, {rows_.axis.var, tile_.rows});
         return runs;
     }
 

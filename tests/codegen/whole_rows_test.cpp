@@ -39,6 +39,12 @@ TEST_CASE("taps and channels are rows together where either alone leaves registe
         }
 }
 
+TEST_CASE("rows of several axes have long sums") {
+    // What the first-level cache does not keep is asked for ahead: of the columns.
+    CHECK(has_whole_rows("C[i,j,o] := A[k,j,i]*B[k,o]",
+                         {{"A", tests::array({900, 2, 3})}, {"B", tests::array({900, 48})}}));
+}
+
 TEST_CASE("rows of several axes update, fold extrema, and hold terms of rows and columns") {
     const Signature two{{"A", tests::array({3, 70, 2})}, {"B", tests::array({70, 48})}};
     const auto with = [&](const std::string& name, const Shape& shape) {

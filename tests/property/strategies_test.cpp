@@ -37,7 +37,8 @@ constexpr std::array cases = {
     Case{Forced::rewritings, "rewritings"},
 };
 
-/// A machine of the seed's width, whose second-level cache holds few panels.
+/// A machine of the seed's width, whose first-level cache holds next to nothing, the second few
+/// panels.
 Target small_target(std::uint64_t seed, Forced forced) {
     const int vector_bytes = 16 << seed % 3;
     return {.cpu = "test",
@@ -49,6 +50,7 @@ Target small_target(std::uint64_t seed, Forced forced) {
             // Of products alone: each tile is some 30,000 steps of the interpreter.
             .has_bf16_tiles = forced == Forced::tiles && vector_bytes == 64 && seed % 2 == 0,
             .precision = Precision::bf16x6,
+            .l1_bytes = 256,
             .l2_bytes = 4 << 10,
             .forced = forced};
 }
