@@ -1,4 +1,4 @@
-// codegen/cache_lines.h – lines of the caches that a load touches along axes
+// codegen/cache_lines.h – lines of the caches: how many a load touches, and requests for them
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,10 @@ inline constexpr std::int64_t line_bytes = 64;
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const Axis& axis);
 /// Along all of them, roughly: only points along one axis share lines.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const std::vector<Axis>& axes);
+
+/// Requests for the lines of so many elements of an argument from a place on, as far as the first-
+/// or the second-level cache.
+[[nodiscard]] Body prefetch_lines(Nest& nest, BufferId buffer, Address first, std::int64_t elements,
+                                  int level);
 
 }  // namespace ricci::codegen

@@ -20,7 +20,6 @@
 #include "codegen/kernel_work.h"
 #include "codegen/lane_masks.h"
 #include "codegen/nan_makers.h"
-#include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -393,6 +392,7 @@ class ContractionLowering {
         return body;
     }
 
+    /// What a tile reads side by side.
     [[nodiscard]] std::vector<TileRun> runs() const {
         std::vector<TileRun> runs;
         const Substitution first = at(form(0), form(0));

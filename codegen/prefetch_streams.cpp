@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/integer.h"
@@ -20,8 +21,7 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Lines of all streams of a loop between a request and its load: two KiB. Half and twice as many
-/// are as good.
+/// Lines of all streams of a loop between a request and its load: two KiB. Half as many gain less.
 constexpr std::int64_t lines_ahead = 32;
 /// Arrays of up to so many second-level caches come as fast without requests.
 constexpr std::int64_t caches_kept = 2;
@@ -240,8 +240,9 @@ class Prefetcher {
     /// next turn of the loop around it.
     Body request(const Stream& stream, const Loop& loop, const std::optional<std::int64_t>& length,
                  std::int64_t turns) {
-        // Of a loop that is not gone on with this much or less is asked for in vain.
-        constexpr std::int64_t in_vain = 8;
+        // Behind the end of a task's loop, which none goes on with, requests are in vain: so many
+        // times fewer than the others, at most.
+        constexpr std::int64_t least_ratio = 8;
         const Loop* around = levels_.back().loop;
         std::int64_t gap = 0;  // from where this run ends to where the next one begins
         Value beyond;
@@ -260,7 +261,7 @@ class Prefetcher {
             } else if (gap != 0) {
                 turns = all;
             }
-        } else if (length && *length < in_vain * turns * loop.step) {
+        } else if (length && *length < least_ratio * turns * loop.step) {
             return {};
         }
         Substitution later;
@@ -271,15 +272,8 @@ class Prefetcher {
             later.replace(each.var, form(u));
             loops.push_back({u, each.extent});
         }
-        const std::int64_t line = line_bytes / bytes_of(stream.buffer);
-        AffineForm place = later(stream.first) + form(gap);
-        if (stream.run > line) {
-            const VarId u = nest_.add(Var{"u"});
-            loops.push_back({u, ceil_div(stream.run, line)});
-            place = place + form(u, line);
-        }
-        Body body;
-        body.push_back({Prefetch{stream.buffer, {place, beyond}, 1}});
+        Body body = prefetch_lines(nest_, stream.buffer, {later(stream.first) + form(gap), beyond},
+                                   stream.run, 1);
         for (std::size_t i = loops.size(); i-- > 0;) {
             Body outer;
             outer.push_back(

@@ -3,8 +3,8 @@
 // A multiply-add whose operand is not yet in the first-level cache is issued in vain and again
 // later, in place of others: misses cost throughput even where many are under way. Requests ahead
 // bring in time what the second-level cache holds. One thread of an Intel Xeon (Sapphire Rapids)
-// with and without them: 1024x784 by 784x1024, rows transposed, 9.0 and 10.2 ms; 16x1024 by
-// 1024x1024 0.34 and 0.44; convolution 3x3 of 64 channels 11.5 and 12.2
+// before and with them, and with rows packed side by side: 1024x784 by 784x1024, rows transposed,
+// 10.3 and 9.1 ms; 16x1024 by 1024x1024 0.45 and 0.34; convolution 3x3 of 64 channels 12.3 and 11.3
 // (bench_cpu --threads 1 "1024x784x1024 TN" "16x1024x1024 NN" "3x3 64 forward").
 #pragma once
 
