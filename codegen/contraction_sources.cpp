@@ -1,6 +1,7 @@
 // codegen/contraction_sources.cpp – where the tiles of a contraction read its operands
 #include "codegen/contraction_sources.h"
 
+#include <algorithm>
 #include <string>
 
 #include "codegen/nest_build.h"
@@ -65,6 +66,19 @@ std::pair<std::vector<Source>, std::vector<Source>> place_sources(Kernel& kernel
             if (source.panels)
                 source.buffer = kernel.argument(builder.plan(), source.panels->place, false);
     return {std::move(rows), std::move(columns)};
+}
+
+bool is_all_packed(const Kernel& kernel, const Value& body, const std::vector<Source>& rows,
+                   const std::vector<Source>& columns) {
+    Substitution packed;
+    for (const std::vector<Source>* sources : {&rows, &columns})
+        for (const Source& source : *sources) {
+            if (!source.panels) return false;
+            packed.replace(source.term, make_integer(0));
+        }
+    const Value rest = packed(body);
+    return std::ranges::none_of(kernel.reduced,
+                                [&](const Axis& axis) { return depends_on(rest, axis.var); });
 }
 
 }  // namespace ricci::codegen

@@ -33,4 +33,9 @@ struct SourcePlacing {
 [[nodiscard]] std::pair<std::vector<Source>, std::vector<Source>> place_sources(
     Kernel& kernel, const SourcePlacing& placing, Schedule& schedule, PlanBuilder& builder);
 
+/// Whether all that moves with the reduced axes is read from panels.
+[[nodiscard]] bool is_all_packed(const Kernel& kernel, const Value& body,
+                                 const std::vector<Source>& rows,
+                                 const std::vector<Source>& columns);
+
 }  // namespace ricci::codegen

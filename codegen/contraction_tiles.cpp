@@ -6,8 +6,7 @@
 // the edges. Where conditions tie columns to the reduced axes, as in the gradient of a convolution,
 // columns are read where they stand: the bounds of the innermost loops follow the columns outside
 // the tile, and lanes that a condition excludes keep what they have. Where conditions tie rows to
-// them, as in a product with a triangular matrix, the loops run over what any row of the tile
-// takes, and each row tests its own.
+// them, as with a triangular matrix, loops run over what any row takes, and each row tests its own.
 #include "codegen/contraction_tiles.h"
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_masks.h"
+#include "codegen/lower.h"
 #include "codegen/nan_makers.h"
 #include "codegen/pair_products.h"
 #include "codegen/tasks.h"
@@ -75,6 +75,7 @@ class ContractionLowering {
         column_tile_ = kernel_.nest.add(Var{"column_tile"});
         if (!row_conditions_.empty()) place_bounds();
         kernel_.nest.asks_ahead = true;
+        stream_results();
         kernel_.nest.body =
             task_loops({row_tile_, rows_.tiles()}, {column_tile_, columns_.tiles()});
         builder_.add_step(std::move(kernel_), std::move(schedule_));
@@ -114,20 +115,19 @@ class ContractionLowering {
         return masks_.is_taken(kernel_.nest, column);
     }
 
+    /// Of few reduced points results take as long to write as to compute.
+    void stream_results() {
+        constexpr std::int64_t few_points = 32;
+        if (choice_.flattened || has_column_edge() || points(kernel_.reduced) > few_points) return;
+        stream_large_outputs(kernel_, c_.lane, tile_.lanes, builder_.target(), schedule_);
+    }
+
     [[nodiscard]] bool is_paired() const { return choice_.pairing == Pairing::pairs; }
 
     /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
     void choose_depth_loops() {
-        bool is_flat = kernel_.conditions.is_empty();
-        Substitution packed;
-        for (const std::vector<Source>* sources : {&row_sources_, &column_sources_}) {
-            for (const Source& source : *sources) {
-                is_flat &= source.panels.has_value();
-                packed.replace(source.term, make_integer(0));
-            }
-        }
-        const Value rest = packed(c_.body);
-        for (const Axis& axis : kernel_.reduced) is_flat &= !depends_on(rest, axis.var);
+        const bool is_flat = kernel_.conditions.is_empty() &&
+                             is_all_packed(kernel_, c_.body, row_sources_, column_sources_);
         if (!is_flat) {
             depth_ = reduced_point(kernel_.reduced);
             const ReducedLoops reduced = reduced_loops(kernel_, kernel_.reduced);

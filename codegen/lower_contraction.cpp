@@ -6,6 +6,7 @@
 
 #include "codegen/choose_contraction.h"
 #include "codegen/contraction_tiles.h"
+#include "codegen/copied_columns.h"
 #include "codegen/fold_indices.h"
 #include "codegen/lower.h"
 #include "codegen/needed_points.h"
@@ -142,8 +143,16 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         lower_row_reduction(std::move(rows->kernel), rows->lanes, builder);
         return true;
     }
-    if (Parts parts = split_columns_of_any(kernel, *choice, builder.target());
-        !parts.kernels.empty()) {
+    Parts parts = split_columns_of_any(kernel, *choice, builder.target());
+    if (auto copied =
+            with_copied_columns(kernel, std::min(choice->cycles, parts.cycles), builder)) {
+        builder.begin_slices(points(copied->product.slices));
+        lower(std::move(copied->copy), builder);
+        lower(std::move(copied->product), builder, Splitting::done);
+        builder.end_slices();
+        return true;
+    }
+    if (!parts.kernels.empty()) {
         for (Kernel& part : parts.kernels) lower(std::move(part), builder, splitting);
         return true;
     }

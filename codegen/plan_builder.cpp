@@ -50,6 +50,7 @@ void repeat_for_slices(Kernel& kernel) {
         divisor *= axis.extent;
     }
     append(body, std::move(root.body));
+    kernel.nest.slice = kernel.slices.back().var;
     root.var = run;
     root.upper = bound(divisor);
     root.body = std::move(body);

@@ -237,12 +237,15 @@ class Prefetcher {
     }
 
     /// What the stream reads so many turns later; after the loop's last turn, what it reads in the
-    /// next turn of the loop around it.
+    /// next turn of the loop around it. What moves with slices: what the next one reads, as far as
+    /// the second-level cache, which is to hold both.
     Body request(const Stream& stream, const Loop& loop, const std::optional<std::int64_t>& length,
                  std::int64_t turns) {
         // Behind the end of a task's loop, which none goes on with, requests are in vain: so many
         // times fewer than the others, at most.
         constexpr std::int64_t least_ratio = 8;
+        const std::int64_t slice = nest_.slice ? stream.first.coefficient(*nest_.slice) : 0;
+        if (slice != 0) return requests(stream, {stream.first + form(slice)}, 2);
         const Loop* around = levels_.back().loop;
         std::int64_t gap = 0;  // from where this run ends to where the next one begins
         Value beyond;
@@ -266,14 +269,19 @@ class Prefetcher {
         }
         Substitution later;
         later.replace(loop.var, form(loop.var) + form(turns * loop.step));
+        return requests(stream, {later(stream.first) + form(gap), beyond}, 1);
+    }
+    /// For all runs of the stream, of which the first is at `place`.
+    Body requests(const Stream& stream, Address place, int level) {
+        Substitution runs;
         std::vector<Inner> loops;
         for (const Inner& each : stream.apart) {
             const VarId u = nest_.add(Var{"u"});
-            later.replace(each.var, form(u));
+            runs.replace(each.var, form(u));
             loops.push_back({u, each.extent});
         }
-        Body body = prefetch_lines(nest_, stream.buffer, {later(stream.first) + form(gap), beyond},
-                                   stream.run, 1);
+        place.affine = runs(place.affine);
+        Body body = prefetch_lines(nest_, stream.buffer, std::move(place), stream.run, level);
         for (std::size_t i = loops.size(); i-- > 0;) {
             Body outer;
             outer.push_back(

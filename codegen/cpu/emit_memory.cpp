@@ -140,21 +140,31 @@ llvm::Value* NestEmitter::last_lane_pointer(BufferId buffer, const Access& acces
 llvm::Value* NestEmitter::load(const ValueNode& node, BufferId buffer, const Address& at) {
     const Access place = access(buffer, at);
     if (!is_transposed(buffer, at, place)) return load(buffer, place).value();
-    const auto repetition =
-        std::size_t(bindings_[std::size_t(*transposing_.var)].constant);  // from 0 by 1
-    auto& columns = transposing_.columns[&node];
-    if (columns.empty()) {
-        const DType dtype = nest_.at(buffer).dtype;
-        columns =
-            load_transposed(memory_type(ir_.getContext(), dtype), size_bytes(dtype), buffer, place);
-    }
-    return from_memory(buffer, wide(columns.at(repetition))).value();
+    const DType dtype = nest_.at(buffer).dtype;
+    llvm::Value* column =
+        column_of(node, memory_type(ir_.getContext(), dtype), size_bytes(dtype), buffer, place);
+    return from_memory(buffer, wide(column)).value();
 }
 
 /// Whether a load of far lanes is of neighbours from one repetition to the next.
 bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access& access) const {
     return transposing_.var && !nest_.at(buffer).is_written && !at.computed && !access.varying &&
            std::abs(access.lane) > 1 && at.affine.coefficient(*transposing_.var) == 1;
+}
+
+/// What a load in squares gives in this repetition, of elements of so many bytes. The first
+/// repetition of a square loads it.
+llvm::Value* NestEmitter::column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
+                                    BufferId buffer, const Access& access) {
+    const auto repetition =
+        std::size_t(bindings_[std::size_t(*transposing_.var)].constant);  // from 0 by 1
+    auto& columns = transposing_.columns[&node];
+    if (columns.size() <= repetition) {
+        RICCI_ASSERT(columns.size() == repetition, "a square is loaded by its first repetition");
+        const auto square = load_transposed(element, bytes, buffer, access);
+        columns.insert(columns.end(), square.begin(), square.end());
+    }
+    return columns.at(repetition);
 }
 
 /// All columns of the square whose first row begins at the place, of elements of so many bytes:

@@ -86,13 +86,9 @@ std::optional<Wide> NestEmitter::transposed_pair(const Value& first, const Value
         return std::nullopt;
     const Access place = access(load->buffer, load->at);
     if (place.varying != nullptr || place.lane == 0) return std::nullopt;
-    auto& columns = transposing_.columns[first.get()];
-    if (columns.empty())
-        columns = load_transposed(ir_.getInt32Ty(), pair_bytes, load->buffer, place);
-    const auto repetition =
-        std::size_t(bindings_[std::size_t(*transposing_.var)].constant);  // from 0 by 1
+    llvm::Value* pairs = column_of(*first, ir_.getInt32Ty(), pair_bytes, load->buffer, place);
     auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), 2 * lanes_);
-    return wide(ir_.CreateBitCast(columns.at(repetition), halves));
+    return wide(ir_.CreateBitCast(pairs, halves));
 }
 
 /// The sum of a slot and a product of pairs of bf16, where that is one instruction.

@@ -280,8 +280,8 @@ void NestEmitter::repeat(const Loop& loop, const Body& statements) {
     const std::int64_t end = lower.constant + *range.limit;
     const std::int64_t outer = repetitions_;
     repetitions_ *= std::max<std::int64_t>(1, (*range.limit + loop.step - 1) / loop.step);
-    if (upper || lower.constant != 0 || loop.step != 1 || end != std::int64_t(lanes_)) {
-        transposing_.var.reset();  // not a square
+    if (upper || lower.constant != 0 || loop.step != 1 || lanes_ == 0 || end % lanes_ != 0) {
+        transposing_.var.reset();  // no squares
     }
     for (std::int64_t i = lower.constant; i < end; i += loop.step) {
         bindings_.at(std::size_t(loop.var)) = {.kind = Binding::Kind::constant, .constant = i};

@@ -98,8 +98,8 @@ class NestEmitter {
         std::vector<int> lanes;       ///< which lane each element is of
         llvm::Value* mask = nullptr;  ///< whether it is that of a lane that runs
     };
-    /// A square of repetitions times lanes: a load that moves by one element from repetition to
-    /// repetition is done for all of them at once, by rows, and transposed in registers.
+    /// Squares of repetitions times lanes: a load that moves by one element from repetition to
+    /// repetition is done for all of a square at once, by rows, and transposed in registers.
     struct Transposing {
         std::optional<VarId> var = std::nullopt;  ///< counts the repetitions
         std::unordered_map<const ValueNode*, std::vector<llvm::Value*>> columns = {};
@@ -173,6 +173,8 @@ class NestEmitter {
     llvm::Value* zeros();
     [[nodiscard]] bool is_transposed(BufferId buffer, const Address& at,
                                      const Access& access) const;
+    llvm::Value* column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
+                           BufferId buffer, const Access& access);
     std::vector<llvm::Value*> load_transposed(llvm::Type* element, std::size_t bytes,
                                               BufferId buffer, const Access& access);
     Wide load(BufferId buffer, const Access& access);
