@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/integer.h"
+#include "codegen/nest_build.h"
 
 namespace ricci::codegen {
 
@@ -36,10 +37,21 @@ bool is_too_wide(const Contraction& contraction, std::int64_t vectors, std::int6
 
 }  // namespace
 
+std::int64_t most_vectors(const Contraction& contraction) {
+    const auto is_operand = [&](const Value& value) {
+        const auto is_term = [&](const Operand& operand) { return operand.term == value; };
+        return std::ranges::any_of(contraction.row_operands, is_term) ||
+               std::ranges::any_of(contraction.column_operands, is_term);
+    };
+    const bool is_product = is_operation(contraction.body, Op::mul) &&
+                            std::ranges::all_of(operands(contraction.body), is_operand);
+    return is_product ? 3 : 4;
+}
+
 std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t row_extent,
                                  std::int64_t lanes, const Target& target) {
     std::vector<TileShape> tiles;
-    for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
+    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction); ++vectors) {
         if (is_too_wide(contraction, vectors, lanes)) break;
         const std::int64_t most = most_rows(contraction, vectors, target);
         for (std::int64_t rows = std::min(most, row_extent); rows > 0; --rows)
@@ -51,7 +63,7 @@ std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t ro
 std::vector<TileShape> tiles_of_rows(const Contraction& contraction, std::int64_t rows,
                                      std::int64_t lanes, const Target& target) {
     std::vector<TileShape> tiles;
-    for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
+    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction); ++vectors) {
         if (is_too_wide(contraction, vectors, lanes)) break;
         if (most_rows(contraction, vectors, target) >= rows)
             tiles.push_back({rows, vectors, lanes});
@@ -63,7 +75,7 @@ std::vector<TileShape> large_tiles(const Contraction& contraction, std::int64_t 
                                    std::int64_t lanes, const Target& target) {
     std::vector<TileShape> tiles;
     const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
-    for (std::int64_t vectors = 1; vectors <= most_vectors; ++vectors) {
+    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction); ++vectors) {
         if (is_too_wide(contraction, vectors, lanes)) break;
         const std::int64_t most = most_rows(contraction, vectors, target);
         if (most < 1) continue;
