@@ -269,7 +269,7 @@ class Prefetcher {
         }
         Substitution later;
         later.replace(loop.var, form(loop.var) + form(turns * loop.step));
-        return requests(stream, {later(stream.first) + form(gap), beyond}, 1);
+        return requests(stream, {later(stream.first) + form(gap), beyond}, target_.stream_level);
     }
     /// For all runs of the stream, of which the first is at `place`.
     Body requests(const Stream& stream, Address place, int level) {

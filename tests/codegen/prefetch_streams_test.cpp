@@ -100,3 +100,12 @@ TEST_CASE("requests run down, in steps and along squares as loads do") {
         "B[j,i] := A[i,j]", {{"A", array({70, 90})}});
     has("prefetch A[90*i + 16*u + 720]", "s[j] := max[i](A[i,j])", {{"A", array({70, 90})}});
 }
+
+TEST_CASE("requests are for the cache that suits the machine") {
+    const Signature signature = {{"a", array({5000})}};
+    Target target = example_target(64);
+    target.l2_bytes = 512;
+    target.stream_level = 2;
+    const codegen::Plan plan = codegen::plan(bound("y[i] := 2*a[i]", signature), target);
+    CHECK_MESSAGE(count(str(plan.nests[0]), "prefetch a[i0 + 512] to L2") == 1, str(plan.nests[0]));
+}
