@@ -1,12 +1,12 @@
 // codegen/contraction_tiles.cpp – reductions of two operands, tiled in registers
 //
-// A task is a block of tiles. A tile is `rows` rows by `vectors` vectors of lanes of accumulators;
-// its innermost loop loads a line of each column panel, broadcasts each row's scalar, and evaluates
-// the rest of the body. Panels are padded, so that tiles are always full: only the writes look at
-// the edges. Where conditions tie columns to the reduced axes, as in the gradient of a convolution,
-// columns are read where they stand: the bounds of the innermost loops follow the columns outside
-// the tile, and lanes that a condition excludes keep what they have. Where conditions tie rows to
-// them, as with a triangular matrix, loops run over what any row takes, and each row tests its own.
+// A task is a block of tiles: `rows` rows by `vectors` vectors of lanes of accumulators. The
+// innermost loop loads a line of each column panel, broadcasts each row's scalar, and evaluates the
+// rest of the body. Panels are padded, so that tiles are full: only the writes look at the edges.
+// Where conditions tie columns to the reduced axes, as in the gradient of a convolution, columns
+// are read where they stand: the bounds of the innermost loops follow the columns outside the tile,
+// and lanes that a condition excludes keep what they have. Where conditions tie rows to them, as
+// with a triangular matrix, loops run over what any row takes, and each row tests its own.
 #include "codegen/contraction_tiles.h"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/integer.h"
+#include "codegen/cache_lines.h"
 #include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_masks.h"
@@ -114,14 +115,14 @@ class ContractionLowering {
     [[nodiscard]] Value is_read(const AffineForm& column) const {
         return masks_.is_taken(kernel_.nest, column);
     }
-
-    /// Of few reduced points results take as long to write as to compute.
+    /// Of few reduced points results take as long to write as to compute; whole lines go at once.
     void stream_results() {
-        constexpr std::int64_t few_points = 32;
-        if (choice_.flattened || has_column_edge() || points(kernel_.reduced) > few_points) return;
-        stream_large_outputs(kernel_, c_.lane, tile_.lanes, builder_.target(), schedule_);
+        constexpr std::int64_t most_points = 32;
+        const auto bytes = std::int64_t(size_bytes(kernel_.writes[0].value->dtype));
+        const bool has_pieces = has_column_edge() || tile_.columns() * bytes % line_bytes != 0;
+        if (!choice_.flattened && !has_pieces && points(kernel_.reduced) <= most_points)
+            stream_large_outputs(kernel_, c_.lane, tile_.lanes, builder_.target(), schedule_);
     }
-
     [[nodiscard]] bool is_paired() const { return choice_.pairing == Pairing::pairs; }
 
     /// One loop over all lines where everything reduced is packed, else the reduced axes' loops.
@@ -137,14 +138,13 @@ class ContractionLowering {
             return;
         }
         const std::int64_t step = is_paired() ? 2 : 1;
-        const auto& all = kernel_.reduced;
-        const Axis k{kernel_.nest.add(Var{"k"}),
-                     points(is_paired() ? padded_to_pairs(all) : all) / step};
+        const auto all = is_paired() ? padded_to_pairs(kernel_.reduced) : kernel_.reduced;
+        const Axis k{kernel_.nest.add(Var{"k"}), points(all) / step};
         depth_ = form(k.var, step);
         depth_loops_ = {{k, bound(0), bound(k.extent)}};
     }
 
-    /// The bounds are those of the tile's first row.
+    /// Those of the tile's first row.
     void place_bounds() {
         Substitution first;
         first.replace(rows_.axis.var, first_row());

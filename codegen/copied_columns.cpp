@@ -14,15 +14,18 @@
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pack.h"
+#include "codegen/pair_products.h"
 
 namespace ricci::codegen {
 
 namespace {
 
-/// Slices that keep threads busy.
-constexpr std::int64_t enough_slices = 16;
-/// What it takes at least to write a line to memory and to read it again, in cycles.
-constexpr double far_cycles = 8;
+/// Slices that keep threads busy: each is one thread's.
+constexpr std::int64_t enough_slices = 32;
+/// Less than so much of the cycles of tiles, which are as many tasks as threads want, is worth it.
+constexpr double least_gain = 0.9;
+/// Columns that are larger than so many second-level caches would be panels in memory.
+constexpr std::int64_t caches_kept = 2;
 
 class Copier {
   public:
@@ -34,15 +37,10 @@ class Copier {
 
     std::optional<CopiedColumns> run(double limit) {
         if (!find_operand() || !choose_slices()) return std::nullopt;
-        // As the plan would be, before anything is added to it.
-        const BufferId any = kernel_.writes[0].buffer;
         CopiedColumns result = sliced();
-        CopiedColumns planned = result;
-        connect(planned, any, any);
-        const double far = far_cycles * double(bytes(axes_of(kernel_, term_)) / line_bytes);
-        if (!is_forced_ && cycles(planned) >= limit + far) return std::nullopt;
+        if (!is_forced_ && cycles(result) >= least_gain * limit) return std::nullopt;
         const std::size_t place =
-            builder_.temporary(kernel_.nest.name + "_columns", term_->dtype, points(copied_), true);
+            builder_.temporary(kernel_.nest.name + "_columns", dtype_, points(copied_), true);
         connect(result, result.copy.argument(builder_.plan(), place, true),
                 result.product.argument(builder_.plan(), place, false));
         return result;
@@ -59,22 +57,38 @@ class Copier {
         lane_ = found->lane;
         body_ = found->body;
         term_ = found->column_operands[0].term;
+        dtype_ = panel_term(term_)->dtype;
         return !is_contiguous(term_, lane_.var) && is_inside_everywhere(kernel_, term_) &&
                is_read_once() &&
-               bytes(axes_of(kernel_, term_)) > (is_forced_ ? 0 : 2 * target_.l2_bytes);
+               bytes(axes_of(kernel_, term_)) > (is_forced_ ? 0 : caches_kept * target_.l2_bytes);
     }
-    /// Whether the copy has no element twice, as it would those of windows.
+    /// What is copied: bf16 numbers as they are, which tiles may take in pairs.
+    [[nodiscard]] static Value panel_term(const Value& term) {
+        const Value bf16 = unconverted(term);
+        return bf16 ? bf16 : term;
+    }
+    /// Whether the copy has no element twice, as it would those of windows: each step leads beyond
+    /// all that smaller ones reach.
     [[nodiscard]] bool is_read_once() const {
         bool is_once = true;
         for_each_node({term_}, [&](const Value& value) {
-            if (const auto* load = std::get_if<Load>(&value->term))
-                is_once &=
-                    points(axes_of(kernel_, value)) <= kernel_.nest.at(load->buffer).elements;
+            const auto* load = std::get_if<Load>(&value->term);
+            if (load == nullptr) return;
+            const auto step = [&](const Axis& axis) {
+                return std::abs(load->at.affine.coefficient(axis.var));
+            };
+            std::vector<Axis> axes = axes_of(kernel_, value);
+            std::ranges::sort(axes, {}, step);
+            std::int64_t reach = 1;
+            for (const Axis& axis : axes) {
+                is_once &= axis.extent == 1 || step(axis) >= reach;
+                reach += step(axis) * (axis.extent - 1);
+            }
         });
         return is_once;
     }
     [[nodiscard]] std::int64_t bytes(const std::vector<Axis>& axes) const {
-        return points(axes) * std::int64_t(size_bytes(term_->dtype));
+        return points(axes) * std::int64_t(size_bytes(dtype_));
     }
     /// Elements from one write to the next, at most.
     [[nodiscard]] std::int64_t step_of_result(const Axis& axis) const {
@@ -117,18 +131,21 @@ class Copier {
         std::int64_t slices = 1;
         for (const Block& block : blocks_) slices *= block.axis.extent / block.length;
         return is_forced_ ? slices > 1
-                          : slices >= enough_slices && bytes(copied_) <= 3 * target_.l2_bytes / 4;
+                          : slices >= enough_slices && bytes(copied_) <= part_of_l2(0.75);
     }
-    /// Of a slice: half of a second-level cache, and more for longer runs.
+    [[nodiscard]] std::int64_t part_of_l2(double part) const {
+        return std::int64_t(part * double(target_.l2_bytes));
+    }
+    /// Of a slice that ends with the axis: half of a second-level cache, whose rest is for results
+    /// and for what is asked for. More to read whole runs: one line at a time takes twice as long.
     [[nodiscard]] std::int64_t most_bytes(const Axis& axis) const {
         if (is_forced_) return 0;
-        return (is_contiguous(term_, axis.var) ? 3 : 2) * target_.l2_bytes / 4;
+        return part_of_l2(is_contiguous(term_, axis.var) ? 0.75 : 0.5);
     }
     /// Whole lines where columns are contiguous.
     [[nodiscard]] std::int64_t length_of_block(const Axis& axis, std::int64_t most) const {
-        const std::int64_t line = is_contiguous(term_, axis.var)
-                                      ? line_bytes / std::int64_t(size_bytes(term_->dtype))
-                                      : 1;
+        const std::int64_t line =
+            is_contiguous(term_, axis.var) ? line_bytes / std::int64_t(size_bytes(dtype_)) : 1;
         for (std::int64_t length = std::min(most, axis.extent); length >= line; --length)
             if (axis.extent % length == 0 && (length % line == 0 || length == axis.extent))
                 return length;
@@ -157,28 +174,42 @@ class Copier {
         sliced_term_ = to(term_);
         Kernel copy = product.step_beside(kernel_.nest.name + "_columns");
         copy.slices = product.slices;
+        if (!copy.slices.empty()) copy.nest.slice = copy.slices.back().var;
         std::ranges::copy_if(copied_, std::back_inserter(copy.free),
                              [](const Axis& axis) { return axis.extent > 1; });
         return {std::move(copy), std::move(product)};
     }
     void connect(CopiedColumns& kernels, BufferId to, BufferId from) const {
         const AffineForm place = reduced_point(kernels.copy.free);
-        kernels.copy.writes = {
-            Store{.buffer = to, .at = {place}, .value = sliced_term_, .combine = std::nullopt}};
+        kernels.copy.writes = {Store{.buffer = to,
+                                     .at = {place},
+                                     .value = panel_term(sliced_term_),
+                                     .combine = std::nullopt}};
         Substitution copied;
         Kernel& product = kernels.product;
-        copied.replace(sliced_term_, make_load(product.nest, from, {place}));
+        const Value load = make_load(product.nest, from, {place});
+        copied.replace(sliced_term_, make_convert(load, term_->dtype));
         product.body = copied(product.body);
     }
 
+    /// Of all slices, as the plan would be: nothing is added to it.
     [[nodiscard]] double cycles(CopiedColumns kernels) const {
+        const Buffer buffer{
+            .name = "columns", .dtype = dtype_, .elements = points(kernels.copy.free)};
+        const BufferId to = kernels.copy.nest.add(buffer);
+        connect(kernels, to, kernels.product.nest.add(buffer));
         merge_axes(kernels.product);
         const auto choice = choose_contraction(kernels.product, target_);
         if (!choice) return std::numeric_limits<double>::infinity();
-        const double slices = double(points(kernels.product.slices));
+        const auto slices = double(points(kernels.product.slices));
         return slices * (choose_lanes(kernels.copy, target_).cycles + choice->cycles);
     }
 
+    /// An axis that slices have a part of.
+    struct Block {
+        Axis axis;
+        std::int64_t length = 1;
+    };
     const Kernel& kernel_;
     PlanBuilder& builder_;
     const Target& target_;
@@ -186,12 +217,8 @@ class Copier {
     Axis lane_;
     Value body_;
     Value term_;
-    Value sliced_term_;
-    /// An axis that slices have a part of.
-    struct Block {
-        Axis axis;
-        std::int64_t length = 1;
-    };
+    DType dtype_ = DType::f32;  ///< of the copy
+    Value sliced_term_;         ///< the term in a slice
     std::vector<Block> blocks_;
     std::vector<Axis> copied_;  ///< the axes of a slice of the copy, outermost first
 };

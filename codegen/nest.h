@@ -280,7 +280,8 @@ struct Nest {
                 ///< GPU one `block` loop of that form
     /// GPU: blocks that a multiprocessor should hold at once, a bound of the registers; 0: any.
     std::int64_t blocks_at_once = 0;
-    /// CPU: the innermost axis of slices (codegen/slices.h), which threads take in order.
+    /// CPU: the innermost axis of slices (codegen/slices.h), where loops are to ask for what the
+    /// next slice reads. Threads take many in order; each asks in vain after its last one.
     std::optional<VarId> slice;
     bool asks_ahead = false;  ///< CPU: for what it reads soon, wherever that is worth it
     bool is_short = false;    ///< CPU: several tasks that are not worth waking a thread for

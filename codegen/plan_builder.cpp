@@ -50,7 +50,8 @@ void repeat_for_slices(Kernel& kernel) {
         divisor *= axis.extent;
     }
     append(body, std::move(root.body));
-    kernel.nest.slice = kernel.slices.back().var;
+    // One that is the loop's own number goes by its name.
+    if (kernel.nest.slice && kernel.slices.size() == 1 && tasks == 1) kernel.nest.slice = run;
     root.var = run;
     root.upper = bound(divisor);
     root.body = std::move(body);

@@ -9,7 +9,7 @@
 
 namespace ricci::codegen {
 
-/// Vectors of a row of a tile, at most: three where a point is one multiply-add, else four. More
+/// Vectors of a row of a tile, at most: three of a product, else four. More
 /// share a row's scalar, which takes an issue slot beside the operations of its vectors: with four
 /// Zen 4 does 136 GFLOP/s of `(a-b)^2`, with two 116; products are as fast with two.
 [[nodiscard]] std::int64_t most_vectors(const Contraction& contraction);
@@ -33,7 +33,7 @@ struct TileShape {
                                                    const Target& target);
 
 /// Those of as many rows as registers hold, in equal tiles or in tiles that leave no row over, for
-/// each number of vectors. AVX-512: up to 14 x 2 for a product, 6 x 2 with one held term.
+/// each number of vectors. AVX-512: up to 14 x 2 for a product, 6 x 2 or 3 x 4 with one held term.
 [[nodiscard]] std::vector<TileShape> large_tiles(const Contraction& contraction,
                                                  std::int64_t row_extent, std::int64_t lanes,
                                                  const Target& target);

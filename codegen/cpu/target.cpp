@@ -51,9 +51,10 @@ bool has_fast_bf16_dot(const llvm::StringMap<bool>& features, llvm::StringRef cp
     return features.lookup("avx512bf16") && cpu.starts_with("znver");
 }
 
-/// AMD's CPUs lose by requests for the first-level cache: Zen 4 takes 1.94 ms for softmax of rows
-/// of 1024 with them, 1.54 without any or with requests for the second-level one, which make NCHW
-/// from NHWC 3.8 ms instead of 5.5 (bench_cpu --threads 1 "softmax 1024" "NHWC to NCHW").
+/// Requests for the first-level cache cost AMD's CPUs more than they save: Zen 4 takes 1.94 ms for
+/// softmax of rows of 1024 with them, 1.54 without any or with requests for the second-level one,
+/// which make NCHW from NHWC 3.8 ms instead of 5.5 (bench_cpu --threads 1 "softmax 1024" "NHWC to
+/// NCHW").
 int best_stream_level(llvm::StringRef cpu) { return cpu.starts_with("znver") ? 2 : 1; }
 
 /// Tile registers are used by processes that have asked for them, from Linux 5.16 on
