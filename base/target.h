@@ -31,7 +31,7 @@ enum class Forced : std::uint8_t {
     scalar,         ///< no tiles, no lanes
     chains,         ///< passes over the same rows as one kernel
     no_chains,
-    slices,      ///< kernels that can run slice by slice do, in blocks of three rows
+    slices,      ///< kernels that can run slice by slice do, in small slices
     two_levels,  ///< partial results, then their total
     rewritings,  ///< residue classes, sums written out, shared operands, orders of products, cores
 };

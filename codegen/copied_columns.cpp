@@ -137,7 +137,7 @@ class Copier {
         return std::int64_t(part * double(target_.l2_bytes));
     }
     /// Of a slice that ends with the axis: half of a second-level cache, whose rest is for results
-    /// and for what is asked for. More to read whole runs: one line at a time takes twice as long.
+    /// and for what is asked for. More to read whole runs, which take less time than lines do.
     [[nodiscard]] std::int64_t most_bytes(const Axis& axis) const {
         if (is_forced_) return 0;
         return part_of_l2(is_contiguous(term_, axis.var) ? 0.75 : 0.5);
@@ -174,7 +174,7 @@ class Copier {
         sliced_term_ = to(term_);
         Kernel copy = product.step_beside(kernel_.nest.name + "_columns");
         copy.slices = product.slices;
-        if (!copy.slices.empty()) copy.nest.slice = copy.slices.back().var;
+        copy.nest.slice = copy.slices.back().var;
         std::ranges::copy_if(copied_, std::back_inserter(copy.free),
                              [](const Axis& axis) { return axis.extent > 1; });
         return {std::move(copy), std::move(product)};
