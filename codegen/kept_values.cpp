@@ -67,8 +67,10 @@ class KeptValues {
         }
         if (made_[node.get()] && *made_[node.get()] != stage) {
             found_.insert(node.get());
+            own.found.push_back(node);
             return;
         }
+        if (std::holds_alternative<Load>(node->term)) own.read.push_back(node);
         for (const Value& operand : operands(node)) visit(operand, stage, seen, own);
         if (!is_needed_after(node, stage)) return;
         made_[node.get()] = stage;

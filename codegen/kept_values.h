@@ -9,8 +9,10 @@ namespace ricci::codegen {
 
 /// What a stage computes at a point that others compute, too, or that is the same along the row.
 struct StageNodes {
-    std::vector<Value> kept;  ///< computed here for later stages, operands first
-    std::vector<Value> even;  ///< the same at all points of a row
+    std::vector<Value> kept;   ///< computed here for later stages, operands first
+    std::vector<Value> found;  ///< of those of earlier stages
+    std::vector<Value> even;   ///< the same at all points of a row
+    std::vector<Value> read;   ///< loads that move along the row, but for those within kept values
 };
 
 /// Of each stage. Dear values are kept, those that later stages then find.

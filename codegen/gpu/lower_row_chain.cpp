@@ -1,10 +1,14 @@
 // codegen/gpu/lower_row_chain.cpp – chains of rows: elements in registers, results as names
+//
+// What two stages read or compute at the same point is kept in registers of the thread that has the
+// point, as far as they last: elements are read once, and values that are dear made once.
 #include <algorithm>
-#include <map>
+#include <span>
 
 #include "codegen/gpu/combine_threads.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/gpu/share_out.h"
+#include "codegen/kept_values.h"
 
 namespace ricci::codegen::gpu {
 
@@ -19,11 +23,13 @@ constexpr std::int64_t small_points = 65'536;
 /// Rows so long, and so few that multiprocessors idle, are better off in kernels of two levels.
 constexpr std::int64_t longest_of_few = 32'768;
 
-/// A load that several stages do, kept in registers.
+/// A load that several stages do, or a value that several need, kept in registers. Equal values of
+/// all stages are one node.
 struct Kept {
-    Value load;  ///< of its first stage
-    BufferId buffer{};
-    Address at;
+    Value value;
+    bool is_load = false;   ///< done before the first stage
+    std::size_t first = 0;  ///< the stage that makes it
+    std::size_t last = 0;   ///< the last one that needs it
     BufferId registers{};
 };
 
@@ -35,19 +41,6 @@ struct Shape {
     std::int64_t turns = 1;  ///< of a thread
     std::int64_t blocks = 0;
 };
-
-/// The loads of a stage: of its body, or of a pass over elements.
-std::vector<Value> loads_of(const RowStage& stage) {
-    std::vector<Value> roots{stage.body};
-    if (!stage.reducer) {
-        roots.clear();
-        for (const Store& write : stage.writes) roots.push_back(write.value);
-    }
-    std::vector<Value> found;
-    for (const Value& value : distinct_nodes(roots))
-        if (std::holds_alternative<Load>(value->term)) found.push_back(value);
-    return found;
-}
 
 class RowChainNest {
   public:
@@ -80,49 +73,52 @@ class RowChainNest {
                 if (!is_full) is_row_ = is_below(number, rows);
                 append(body, name_axes(kernel_.free, form(row)));
                 append(body, load_kept());
-                for (const RowStage& stage : chain_.stages)
-                    append(body, stage.reducer ? reduction(stage) : pass(stage));
+                for (std::size_t s = 0; s < chain_.stages.size(); ++s)
+                    append(body, chain_.stages[s].reducer ? reduction(s) : pass(s));
                 return body;
             });
     }
 
   private:
-    /// Loads of two stages or more that move along the row, as long as registers last.
+    /// Loads of two stages or more that move along the row, and what values_of_stages keeps, as
+    /// long as registers last: those that are alive from one stage to the next.
     void choose_kept() {
         if (shape_.turns > most_turns) return;
-        std::vector<std::pair<Kept, std::size_t>> seen;
-        std::vector<int> count;
-        for (std::size_t s = 0; s < chain_.stages.size(); ++s)
-            for (const Value& value : loads_of(chain_.stages[s])) {
-                const auto& load = std::get<Load>(value->term);
-                if (load.at.computed || !moves(load.at.affine)) continue;
-                const auto found = std::ranges::find_if(seen, [&](const auto& other) {
-                    return other.first.buffer == load.buffer &&
-                           other.first.at.affine == load.at.affine;
-                });
-                if (found == seen.end()) {
-                    seen.emplace_back(Kept{value, load.buffer, load.at, {}}, s);
-                    count.push_back(1);
-                } else if (found->second != s) {
-                    ++count[std::size_t(found - seen.begin())];
-                    found->second = s;
-                }
-            }
-        std::int64_t left = most_bytes;
-        for (std::size_t i = 0; i < seen.size(); ++i) {
-            Kept kept = seen[i].first;
+        const std::vector<StageNodes> stages = values_of_stages(chain_);
+        std::vector<Kept> wanted;
+        for (std::size_t s = 0; s < stages.size(); ++s) {
+            for (const Value& load : stages[s].read) need(wanted, load, s, true);
+            for (const Value& value : stages[s].kept) need(wanted, value, s, false);
+            for (const Value& value : stages[s].found) need(wanted, value, s, false);
+        }
+        std::vector<std::int64_t> left(stages.size(), most_bytes);  // behind each stage
+        for (Kept& kept : wanted) {
             const std::int64_t elements = shape_.turns * shape_.vector;
-            const std::int64_t bytes = elements * std::int64_t(size_bytes(kept.load->dtype));
-            if (count[i] < 2 || bytes > left) continue;
-            left -= bytes;
-            kept.registers = add_registers(kernel_.nest, kernel_.nest.at(kept.buffer).name + "_row",
-                                           kept.load->dtype, elements);
-            kept_.push_back(std::move(kept));
+            const std::int64_t bytes = elements * std::int64_t(size_bytes(kept.value->dtype));
+            const std::span alive(left.begin() + std::ptrdiff_t(kept.is_load ? 0 : kept.first),
+                                  left.begin() + std::ptrdiff_t(kept.last));
+            if (kept.first == kept.last || std::ranges::any_of(alive, [&](std::int64_t bytes_left) {
+                    return bytes > bytes_left;
+                }))
+                continue;
+            for (std::int64_t& bytes_left : alive) bytes_left -= bytes;
+            kept.registers =
+                add_registers(kernel_.nest, name_of(kept), kept.value->dtype, elements);
+            kept_.push_back(kept);
         }
     }
-    [[nodiscard]] bool moves(const AffineForm& at) const {
-        return std::ranges::any_of(kernel_.reduced,
-                                   [&](const Axis& axis) { return at.coefficient(axis.var) != 0; });
+    static void need(std::vector<Kept>& wanted, const Value& value, std::size_t stage,
+                     bool is_load) {
+        if (is_load && std::get<Load>(value->term).at.computed) return;
+        const auto known = std::ranges::find(wanted, value, &Kept::value);
+        if (known != wanted.end())
+            known->last = stage;
+        else
+            wanted.push_back({value, is_load, stage, stage, {}});
+    }
+    [[nodiscard]] std::string name_of(const Kept& kept) const {
+        const auto* load = std::get_if<Load>(&kept.value->term);
+        return load != nullptr ? kernel_.nest.at(load->buffer).name + "_row" : "row";
     }
 
     void describe() {
@@ -134,8 +130,8 @@ class RowChainNest {
         if (shape_.vector > 1)
             schedule_.say("vector", axis, shape_.vector, "aligned and contiguous");
         for (const Kept& kept : kept_)
-            schedule_.say("keep", kernel_.nest.at(kept.buffer).name, shape_.turns * shape_.vector,
-                          "elements a thread, for all stages");
+            schedule_.say("keep", kernel_.nest.at(kept.registers).name,
+                          shape_.turns * shape_.vector, "elements a thread, for later stages");
     }
 
     /// This thread's turns along the row: written out where registers belong to them.
@@ -159,44 +155,50 @@ class RowChainNest {
         loop.push_back(make_loop(u, Bind::unroll, shape_.turns, std::move(inner)));
         return loop;
     }
-    /// The same, element by element.
-    Body over_points(const std::function<Body(Substitution& here, const AffineForm& lane)>& make) {
+    /// What a stage does element by element, with what is kept in its place.
+    Body over_points(std::size_t stage,
+                     const std::function<Body(Substitution& here, const AffineForm& lane)>& make) {
         return over_turns([&](const Turn& turn) {
             return over_lanes(kernel_.nest, {turn.vector, 1, {}}, [&](const AffineForm& lane) {
                 Substitution here = at_turn(share_, turn, lane);
-                for (const Kept& kept : kept_)
-                    for (const Value& load : same_loads_[kept.registers])
-                        here.replace(load, make_load(kernel_.nest, kept.registers,
-                                                     {shape_.vector * turn.slot + lane}));
                 name_results(here);
-                return make(here, lane);
+                Body body;
+                for (const Kept& kept : kept_) {
+                    const Address at{shape_.vector * turn.slot + lane};
+                    if (kept.is_load || kept.first < stage)
+                        here.replace(kept.value, make_load(kernel_.nest, kept.registers, at));
+                    else if (kept.first == stage)
+                        append(body, keep(kept, at, here));
+                }
+                append(body, make(here, lane));
+                return body;
             });
         });
     }
+    /// Names the value and stores it for later stages.
+    Body keep(const Kept& kept, const Address& at, Substitution& here) {
+        Body body;
+        const std::vector<Value> value = share(body, {here(kept.value)}, kernel_.next_let);
+        body.push_back(make_let(kernel_.next_let, value[0]));
+        const Value named = make_let_value(kernel_.next_let++, kept.value->dtype);
+        body.push_back(make_store(kept.registers, at, named));
+        here.replace(kept.value, named);
+        return body;
+    }
 
     Body load_kept() {
-        Body body;
-        if (kept_.empty()) return body;
-        append(
-            body, over_turns([&](const Turn& turn) {
-                return over_lanes(kernel_.nest, {turn.vector, 1, {}}, [&](const AffineForm& lane) {
-                    Substitution here = at_turn(share_, turn, lane);
-                    Body loads;
-                    for (const Kept& kept : kept_)
+        if (std::ranges::none_of(kept_, &Kept::is_load)) return {};
+        return over_turns([&](const Turn& turn) {
+            return over_lanes(kernel_.nest, {turn.vector, 1, {}}, [&](const AffineForm& lane) {
+                Substitution here = at_turn(share_, turn, lane);
+                Body loads;
+                for (const Kept& kept : kept_)
+                    if (kept.is_load)
                         loads.push_back(make_store(
-                            kept.registers, {shape_.vector * turn.slot + lane}, here(kept.load)));
-                    return loads;
-                });
-            }));
-        for (const Kept& kept : kept_)
-            for (const RowStage& stage : chain_.stages)
-                for (const Value& value : loads_of(stage)) {
-                    const auto& load = std::get<Load>(value->term);
-                    if (load.buffer == kept.buffer && !load.at.computed &&
-                        load.at.affine == kept.at.affine)
-                        same_loads_[kept.registers].push_back(value);
-                }
-        return body;
+                            kept.registers, {shape_.vector * turn.slot + lane}, here(kept.value)));
+                return loads;
+            });
+        });
     }
 
     /// Loads of results of the row are names by now.
@@ -204,7 +206,8 @@ class RowChainNest {
         for (const auto& [load, name] : named_) here.replace(load, name);
     }
 
-    Body reduction(const RowStage& stage) {
+    Body reduction(std::size_t number) {
+        const RowStage& stage = chain_.stages[number];
         kernel_.reducer = stage.reducer;
         kernel_.body = stage.body;
         kernel_.arg_index = stage.arg_index;
@@ -212,7 +215,7 @@ class RowChainNest {
         Body body = over_lanes(kernel_.nest, {shape_.vector, 1, {}}, [&](const AffineForm& offset) {
             return reset(kernel_, accumulator, offset);
         });
-        append(body, over_points([&](Substitution& here, const AffineForm& lane) {
+        append(body, over_points(number, [&](Substitution& here, const AffineForm& lane) {
                    return update(kernel_, accumulator, lane, here);
                }));
         append(body, combine_elements(kernel_, accumulator, shape_.vector));
@@ -263,10 +266,15 @@ class RowChainNest {
         }
     }
 
-    Body pass(const RowStage& stage) {
-        kernel_.writes = stage.writes;
-        return guarded(is_row_, over_points([&](Substitution& here, const AffineForm&) {
-                           return write_all(kernel_, here);
+    /// Threads of no row compute what is kept as the others do, so that later stages may read it.
+    Body pass(std::size_t number) {
+        kernel_.writes = chain_.stages[number].writes;
+        const bool makes_kept = std::ranges::any_of(
+            kept_, [&](const Kept& kept) { return !kept.is_load && kept.first == number; });
+        const Value around = makes_kept ? nullptr : is_row_;
+        const Value inside = makes_kept ? is_row_ : nullptr;
+        return guarded(around, over_points(number, [&](Substitution& here, const AffineForm&) {
+                           return guarded(inside, write_all(kernel_, here));
                        }));
     }
 
@@ -276,8 +284,7 @@ class RowChainNest {
     Schedule& schedule_;
     Share share_;
     std::vector<Kept> kept_;
-    std::map<BufferId, std::vector<Value>> same_loads_;  ///< by registers
-    std::vector<std::pair<Value, Value>> named_;         ///< loads of results, and their names
+    std::vector<std::pair<Value, Value>> named_;  ///< loads of results, and their names
     VarId thread_{};
     VarId lane_{};
     Value is_row_ = nullptr;

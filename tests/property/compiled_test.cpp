@@ -1,58 +1,14 @@
 // tests/property/compiled_test.cpp – compiled programs and gradients against the reference
 #include <string>
-#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "base/text.h"
-#include "runtime/function.h"
+#include "tests/property/compare_with_reference.h"
 #include "tests/property/sample.h"
-#include "tests/support/compare.h"
 
 namespace ricci::tests {
 namespace {
-
-/// A copy, since statements may update it in place; one in four is stored the other way round.
-Array own_copy(const Array& array, std::uint64_t seed) {
-    if (seed % 4 != 0) return array.copy();
-    std::vector<int> reversed;
-    for (int d = array.rank(); d > 0; --d) reversed.push_back(d - 1);
-    return array.transpose(reversed).copy().transpose(reversed);
-}
-
-std::vector<std::string> output_names(const Program& program) {
-    std::vector<std::string> names;
-    for (TensorId id : program.outputs) names.push_back(program.at(id).name);
-    return names;
-}
-
-Arguments named_arguments(const BoundProgram& bound, const std::vector<Array>& values,
-                          std::uint64_t seed) {
-    Arguments arguments;
-    for (std::size_t n = 0; n < values.size(); ++n)
-        arguments.emplace_back(bound.at(bound.arguments[n]).name,
-                               values[n].is_weak() ? values[n] : own_copy(values[n], seed + n));
-    return arguments;
-}
-
-/// The outputs of a program by compiled code against the reference evaluator's.
-Comparison compiled(const Program& program, const Signature& signature, std::uint64_t seed) {
-    const std::vector<std::string> outputs = output_names(program);
-    const BoundProgram bound = ricci::bind(program, signature, outputs);
-    const std::vector<Array> values = random_arguments(bound, signature, seed);
-    const auto estimates = runtime::evaluate_with_bounds(bound, values);
-
-    const auto found = Function(program, "random", Device::cpu)
-                           .call(named_arguments(bound, values, seed), outputs);
-    Comparison total;
-    for (std::size_t n = 0; n < outputs.size(); ++n) {
-        Comparison comparison = compare(found.at(n), estimates.at(n));
-        if (!comparison.holds())
-            comparison.failure = format("`{}` {}", outputs[n], comparison.failure);
-        total += comparison;
-    }
-    return total;
-}
 
 std::string summary(const Comparison& total) {
     return format("{} elements compared, {} skipped as too close to call, worst {:.2g} of a bound",
@@ -66,7 +22,8 @@ void check_programs(const RandomForms& forms, std::size_t share = 10,
     for_each_program(
         count,
         [&](const RandomProgram& random, const Program& program) {
-            const Comparison comparison = compiled(program, random.signature, random.seed);
+            const Comparison comparison =
+                compare_with_reference(Device::cpu, program, random.signature, random.seed);
             if (!comparison.holds()) FAIL_CHECK(format("{}{}", str(random), comparison.failure));
             total += comparison;
         },
@@ -87,8 +44,8 @@ void check_derivatives(ForEach for_each, const RandomForms& forms,
                        std::size_t count = program_count()) {
     Comparison total;
     const auto check = [&](const RandomProgram& random, const RandomDerivative& derivative) {
-        const Comparison comparison =
-            compiled(derivative.program, derivative.signature, random.seed);
+        const Comparison comparison = compare_with_reference(Device::cpu, derivative.program,
+                                                             derivative.signature, random.seed);
         if (!comparison.holds())
             FAIL_CHECK(format("{}derivative by {}: {}\n{}", str(random), derivative.argument,
                               comparison.failure, str(derivative.program)));
