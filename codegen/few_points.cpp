@@ -264,17 +264,52 @@ bool reads_nothing_empty(const BoundProgram& program, Expr root) {
     });
 }
 
+/// Whether the sum, but for its condition, can be written out.
+bool is_plain_sum(const BoundProgram& program, const BoundEquation& equation) {
+    if (!equation.reduction || equation.reduction->reducer != Reducer::sum) return false;
+    const Reduction& reduction = *equation.reduction;
+    return !has_no_points(program, equation.indices) &&
+           !has_no_points(program, reduction.indices) &&
+           postorder({equation.value}).size() <= most_nodes && is_harmless(equation.value) &&
+           reads_nothing_empty(program, equation.value);
+}
+
+std::vector<Expr> terms_of(const BoundEquation& equation) {
+    std::vector<Expr> terms = equation.at;
+    terms.push_back(equation.value);
+    if (equation.reduction && equation.reduction->condition)
+        terms.push_back(equation.reduction->condition);
+    return terms;
+}
+
+/// Whether the elements are read once each, as the points of a reduction.
+bool is_passed_to_reduction(const BoundProgram& program, const BoundEquation& equation) {
+    const TensorId target = equation.target;
+    if (equation.op != Assign::define ||
+        std::ranges::find(program.outputs, target) != program.outputs.end())
+        return false;
+    const auto continues = [&](const BoundTensor& other) { return other.previous == target; };
+    if (std::ranges::any_of(program.tensors, continues)) return false;
+    const BoundEquation* reader = nullptr;
+    for (const BoundEquation& other : program.equations) {
+        const bool is_reader = std::ranges::any_of(terms_of(other), [&](Expr term) {
+            const std::vector<TensorId> read = tensors_read(term);
+            return std::ranges::find(read, target) != read.end();
+        });
+        if (is_reader && reader != nullptr) return false;
+        if (is_reader) reader = &other;
+    }
+    return reader != nullptr && reader->reduction &&
+           reader->indices.size() + reader->reduction->indices.size() == equation.indices.size();
+}
+
 }  // namespace
 
 bool can_be_written_out(const BoundProgram& program, const BoundEquation& equation) {
-    if (!equation.reduction || equation.reduction->reducer != Reducer::sum) return false;
-    const Reduction& reduction = *equation.reduction;
-    return reduction.condition && !has_no_points(program, equation.indices) &&
-           !has_no_points(program, reduction.indices) &&
-           postorder({equation.value, reduction.condition}).size() <= most_nodes &&
-           is_harmless(equation.value) && is_harmless(reduction.condition) &&
-           reads_nothing_empty(program, equation.value) &&
-           reads_nothing_empty(program, reduction.condition);
+    if (!is_plain_sum(program, equation)) return false;
+    const Expr condition = equation.reduction->condition;
+    return condition && postorder({equation.value, condition}).size() <= most_nodes &&
+           is_harmless(condition) && reads_nothing_empty(program, condition);
 }
 
 std::optional<BoundEquation> written_out(EquationMaker& make, const BoundEquation& equation,
@@ -286,6 +321,18 @@ BoundProgram with_few_points(BoundProgram program, std::int64_t most_points) {
     EquationMaker make(program);
     for (BoundEquation& equation : program.equations) {
         if (!can_be_written_out(program, equation)) continue;
+        if (std::optional<BoundEquation> written = written_out(make, equation, most_points))
+            equation = std::move(*written);
+    }
+    return program;
+}
+
+BoundProgram with_passed_points(BoundProgram program, std::int64_t most_points) {
+    EquationMaker make(program);
+    for (BoundEquation& equation : program.equations) {
+        if (!is_plain_sum(program, equation) || equation.reduction->condition ||
+            !is_passed_to_reduction(program, equation))
+            continue;
         if (std::optional<BoundEquation> written = written_out(make, equation, most_points))
             equation = std::move(*written);
     }

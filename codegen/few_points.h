@@ -25,6 +25,19 @@ inline constexpr std::int64_t few_points = 4;
 [[nodiscard]] BoundProgram with_few_points(BoundProgram program,
                                            std::int64_t most_points = few_points);
 
+/// More of an inner sum are better off as a product of rows and columns.
+inline constexpr std::int64_t passed_points = 8;
+
+/// The program with unconditional sums of few points, whose elements a reduction reads once each,
+/// written as their terms,
+///
+///     for i, j:  t[i,j] := sum[d in 0:3]((x[i,d] - z[j,d])^2)
+///     for i:     y[i] := sum[j](exp(-t[i,j])*b[j])
+///
+/// so that nothing of the size of t is stored: it is larger than all that it is made of.
+[[nodiscard]] BoundProgram with_passed_points(BoundProgram program,
+                                              std::int64_t most_points = passed_points);
+
 /// Whether the equation's sum can be written out, however many points it has: data decides none of
 /// its places, and nothing is divided by what may be 0.
 [[nodiscard]] bool can_be_written_out(const BoundProgram& program, const BoundEquation& equation);

@@ -52,6 +52,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
         result = with_contraction_order(without_implied_conditions(std::move(result)),
                                         is_forced ? 0 : least_points_of_order);
     result = with_keyed_updates(std::move(result), target);
+    if (!target.is_plain) result = with_passed_points(std::move(result));
     // Libraries know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
     result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);

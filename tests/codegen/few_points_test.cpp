@@ -72,5 +72,36 @@ TEST_CASE("sums of many points, at places of data, and quotients of data stay su
     stays("y[t] := sum[u | t == 2*u](x[u]) where t in 0:20", {{"x", {12}}});
 }
 
+std::string passed(const std::string& text, const Given& given) {
+    Signature signature;
+    for (const auto& [name, shape] : given) signature[name].shape = shape;
+    const std::string all =
+        str(codegen::with_passed_points(ricci::bind(canonicalise(parse_program(text)), signature)));
+    const std::size_t begin = all.find("\nfor ") + 1;
+    return all.substr(begin, all.find("outputs ") - begin);
+}
+
+TEST_CASE("a short sum that another sum goes through is written as its terms") {
+    CHECK(passed("y[i] := sum[j](exp(-sum[d]((x[i,d] - z[j,d])^2))*b[j])",
+                 {{"x", {50, 2}}, {"z", {60, 2}}, {"b", {60}}}) ==
+          "for i.3 in 0:50, j.5 in 0:60:\n"
+          "  t1.4[i.3,j.5] := (x.0[i.3,0] - z.1[j.5,0])^2.0 + (x.0[i.3,1] - z.1[j.5,1])^2.0\n"
+          "for i.0 in 0:50:\n"
+          "  y.3[i.0] := f32 sum[j.1 in 0:60](exp(-t1.4[i.0,j.1])*b.2[j.1])\n");
+}
+
+TEST_CASE("short sums that are results, are read twice, or by what has more points stay sums") {
+    const auto stays = [](const std::string& text, const Given& given) {
+        CAPTURE(text);
+        CHECK(passed(text, given).find("sum[d") != std::string::npos);
+    };
+    stays("t[i,j] := x[i,d]*z[j,d]", {{"x", {50, 2}}, {"z", {60, 2}}});
+    stays("y[i] := exp(sum[d](x[i,d]*z[j,d]))", {{"x", {50, 9}}, {"z", {60, 9}}});
+    stays("t[i,j] := x[i,d]*z[j,d]\nm[i] := max[j](t[i,j])\ny[i] := exp(t[i,j] - m[i])",
+          {{"x", {50, 2}}, {"z", {60, 2}}});
+    stays("t[i,j] := x[i,d]*z[j,d]\ny[i,o] := t[i,j]*v[j,o]",
+          {{"x", {50, 2}}, {"z", {60, 2}}, {"v", {60, 5}}});
+}
+
 }  // namespace
 }  // namespace ricci::tests
