@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/equation_maker.h"
+#include "codegen/term_cost.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -29,25 +30,6 @@ constexpr double least_gain = 2;
 
 using Set = std::uint32_t;  ///< of factors, or of indices: a bit each
 
-/// The factors of a product. A sign, or a scalar that divides, stays with the last factor of what
-/// it was written for: moved, it might no longer keep the products in range.
-void add_factors(Context& context, std::vector<Expr>& factors, Expr e) {
-    if (factors.size() > most_equal_factors) return;
-    const auto* apply = std::get_if<Apply>(&e->term);
-    const bool divides = apply != nullptr && apply->op == Op::div && !is_integer(e->dtype) &&
-                         free_indices(apply->args[1]).empty();
-    if (apply != nullptr && apply->op == Op::mul) {
-        for (const Expr arg : apply->args) add_factors(context, factors, arg);
-    } else if (apply != nullptr && (apply->op == Op::neg || divides)) {
-        add_factors(context, factors, apply->args[0]);
-        std::vector<Expr> args = apply->args;
-        args[0] = factors.back();
-        factors.back() = context.apply(apply->op, std::move(args), e->dtype);
-    } else {
-        factors.push_back(e);
-    }
-}
-
 class Order {
   public:
     Order(EquationMaker& make, const BoundEquation& equation, std::vector<BoundEquation>& result)
@@ -57,7 +39,8 @@ class Order {
     bool run(double least_points) {
         if (!find_factors()) return false;
         const Set all = (Set{1} << leaves_.size()) - 1;
-        const double as_written = points(indices_of(all)) * double(leaves_.size() - 1);
+        const double as_written =
+            points(indices_of(all)) * (double(leaves_.size() - 1) + own_cost(all));
         if (as_written < least_points) return false;
         find_order(all);
         if (!(best_[all].cost * least_gain <= as_written)) return false;
@@ -70,12 +53,51 @@ class Order {
     struct Leaf {
         Expr value;
         Set indices = 0;
+        double cost = 0;          ///< operations at a point of a product that it stands in
+        bool is_divisor = false;  ///< of what no single factor has all indices of
     };
     /// How the product of some factors is computed best.
     struct Best {
         double cost = std::numeric_limits<double>::infinity();
         Set left = 0;  ///< the factors of one side; of a single factor itself
     };
+
+    /// The factors of a product. A sign, or a scalar that divides, stays with the last factor of
+    /// what it was written for: moved, it might no longer keep the products in range. What divides
+    /// and is the same at all points of the sum is a factor, too.
+    void add_factors(std::vector<Expr>& factors, Expr e) {
+        if (factors.size() > most_equal_factors) return;
+        Context& context = make_.context();
+        const auto* apply = std::get_if<Apply>(&e->term);
+        const bool divides = apply != nullptr && apply->op == Op::div && !is_integer(e->dtype);
+        if (apply != nullptr && apply->op == Op::mul) {
+            for (const Expr arg : apply->args) add_factors(factors, arg);
+        } else if (apply != nullptr &&
+                   (apply->op == Op::neg || (divides && free_indices(apply->args[1]).empty()))) {
+            add_factors(factors, apply->args[0]);
+            std::vector<Expr> args = apply->args;
+            args[0] = factors.back();
+            factors.back() = context.apply(apply->op, std::move(args), e->dtype);
+        } else if (divides && is_even(apply->args[1])) {
+            const std::size_t first = factors.size();
+            add_factors(factors, apply->args[0]);
+            const std::size_t indices = free_indices(apply->args[0]).size();
+            const bool is_of_product =
+                std::none_of(factors.begin() + std::ptrdiff_t(first), factors.end(),
+                             [&](Expr factor) { return free_indices(factor).size() == indices; });
+            factors.push_back(
+                context.apply(Op::div, {context.literal(1.0, e->dtype), apply->args[1]}, e->dtype));
+            if (is_of_product) divisors_.push_back(factors.back());
+        } else {
+            factors.push_back(e);
+        }
+    }
+    [[nodiscard]] bool is_even(Expr e) const {
+        const std::vector<IndexId>& summed = equation_.reduction->indices;
+        return std::ranges::none_of(free_indices(e), [&](IndexId id) {
+            return std::ranges::find(summed, id) != summed.end();
+        });
+    }
 
     bool find_factors() {
         const Reduction& reduction = *equation_.reduction;
@@ -84,7 +106,7 @@ class Order {
         if (domain_.size() > 32) return false;
         std::vector<Expr> factors;
         if (postorder({equation_.value}).size() > most_nodes) return false;
-        add_factors(make_.context(), factors, equation_.value);
+        add_factors(factors, equation_.value);
         if (factors.size() > most_equal_factors) return false;
         for (const Expr factor : factors) {
             Set indices = 0;
@@ -95,16 +117,38 @@ class Order {
                 indices |= bit;
             }
             const auto same = std::ranges::find(leaves_, indices, &Leaf::indices);
-            if (same != leaves_.end())
-                same->value = make_.context().mul(same->value, factor);
-            else
-                leaves_.push_back({factor, indices});
+            const bool is_divisor = std::ranges::find(divisors_, factor) != divisors_.end();
+            if (same == leaves_.end()) {
+                leaves_.push_back({factor, indices, 0, is_divisor});
+                continue;
+            }
+            same->value = make_.context().mul(same->value, factor);
+            same->is_divisor |= is_divisor;
         }
+        count_costs();
         for (const IndexId id : equation_.indices) free_ |= bit_of(id);
         // An index that no factor has would be lost.
         const bool has_all = std::ranges::all_of(
             reduction.indices, [&](IndexId id) { return (found_ & bit_of(id)) != 0; });
         return has_all && leaves_.size() >= 2 && leaves_.size() <= most_factors;
+    }
+
+    /// A product of two sides computes the terms of a side once for all points of the other one; of
+    /// more sides, terms are computed at each point. Where all of a product is divided, it is so at
+    /// each point in any case.
+    void count_costs() {
+        const auto is_side = [&](const Leaf& leaf) {
+            return std::ranges::none_of(leaves_, [&](const Leaf& other) {
+                return other.indices != leaf.indices &&
+                       (other.indices & leaf.indices) == leaf.indices;
+            });
+        };
+        const bool has_two_sides = std::ranges::count_if(leaves_, is_side) <= 2;
+        for (Leaf& leaf : leaves_) {
+            if (has_two_sides && !leaf.is_divisor) continue;
+            for (const Expr node : postorder({leaf.value}))
+                if (std::holds_alternative<Apply>(node->term)) leaf.cost += cost(node);
+        }
     }
 
     [[nodiscard]] Set bit_of(IndexId id) const {
@@ -122,6 +166,18 @@ class Order {
         for (std::size_t f = 0; f < leaves_.size(); ++f)
             if ((factors >> f & 1) != 0) found |= leaves_[f].indices;
         return found;
+    }
+    /// Operations of the factors themselves.
+    [[nodiscard]] double own_cost(Set factors) const {
+        double sum = 0;
+        for (std::size_t f = 0; f < leaves_.size(); ++f)
+            if ((factors >> f & 1) != 0) sum += leaves_[f].cost;
+        return sum;
+    }
+    /// Those of a side of a product, at each of its points: of a factor that was not made before.
+    [[nodiscard]] double cost_in_product(Set side) const {
+        const bool is_term = std::has_single_bit(side) && kept(side) == indices_of(side);
+        return is_term ? own_cost(side) : 0;
     }
     /// Those that their product keeps: free, or of other factors too.
     [[nodiscard]] Set kept(Set factors) const {
@@ -143,7 +199,9 @@ class Order {
             if (std::has_single_bit(set)) {
                 const Set indices = indices_of(set);
                 const bool is_summed = kept(set) != indices;
-                best = {.cost = is_summed ? points(indices) + cost_of_array(kept(set)) : 0,
+                best = {.cost = is_summed ? points(indices) * (1 + own_cost(set)) +
+                                                cost_of_array(kept(set))
+                                          : 0,
                         .left = set};
                 continue;
             }
@@ -153,8 +211,9 @@ class Order {
             for (Set left = (set - 1) & set; left != 0; left = (left - 1) & set) {
                 if ((left & lowest) == 0) continue;
                 const Set right = set & ~left;
-                const double cost =
-                    best_[left].cost + best_[right].cost + own + points(kept(left) | kept(right));
+                const double each = 1 + cost_in_product(left) + cost_in_product(right);
+                const double cost = best_[left].cost + best_[right].cost + own +
+                                    points(kept(left) | kept(right)) * each;
                 if (cost < best.cost) best = {.cost = cost, .left = left};
             }
         }
@@ -236,6 +295,7 @@ class Order {
     std::vector<IndexId> appearance_;  ///< the same in the order of the factors
     Set found_ = 0;                    ///< those in it
     Set free_ = 0;
+    std::vector<Expr> divisors_;  ///< factors that divide a product
     std::vector<Leaf> leaves_;
     std::vector<Best> best_;  ///< by set of factors
 };

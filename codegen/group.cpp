@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/term_cost.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -43,27 +44,6 @@ std::optional<Plain> plain(Expr e) {
         sum.offset += part->offset;
     }
     return sum;
-}
-
-int cost(Expr e) {
-    const auto* apply = std::get_if<Apply>(&e->term);
-    if (apply == nullptr) return std::holds_alternative<Access>(e->term) ? 1 : 0;
-    switch (info(apply->op).precedence) {
-        case Precedence::primary:
-        case Precedence::power:
-            return apply->op == Op::relu || apply->op == Op::abs || apply->op == Op::min ||
-                           apply->op == Op::max
-                       ? 1
-                       : 16;
-        case Precedence::product:     return apply->op == Op::mul ? 1 : 16;
-        case Precedence::select:
-        case Precedence::logical_or:
-        case Precedence::logical_and:
-        case Precedence::comparison:
-        case Precedence::sum:
-        case Precedence::unary:       return 1;
-    }
-    return 1;
 }
 
 class Grouper {

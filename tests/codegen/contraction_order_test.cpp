@@ -31,6 +31,32 @@ std::string ordered(const std::string& text, const Given& given, DType dtype = D
     return all.substr(begin, all.find("outputs ") - begin);
 }
 
+TEST_CASE("what divides a product is the same along the sum divides one side, or the result") {
+    CHECK(ordered("C[i,j] := sum[k](A[i,k]*B[j,k]/z[i])",
+                  {{"A", {40, 30}}, {"B", {40, 30}}, {"z", {40}}}) ==
+          "for i.0 in 0:40, k.2 in 0:30:\n"
+          "  C_part.4[i.0,k.2] := A.0[i.0,k.2]*(1.0/z.2[i.0])\n"
+          "for i.0 in 0:40, j.1 in 0:40:\n"
+          "  C.3[i.0,j.1] := f32 sum[k.2 in 0:30](C_part.4[i.0,k.2]*B.1[j.1,k.2])\n");
+    CHECK(ordered("C[i,j] := sum[k](A[i,k]*B[j,k]/z[k])",
+                  {{"A", {40, 30}}, {"B", {40, 30}}, {"z", {30}}}) ==
+          "for i.0 in 0:40, j.1 in 0:40:\n"
+          "  C.3[i.0,j.1] := f32 sum[k.2 in 0:30](A.0[i.0,k.2]*B.1[j.1,k.2]/z.2[k.2])\n");
+    CHECK(ordered("C[i,j] := sum[k](A[i,k]/z[i]*B[j,k])",
+                  {{"A", {40, 30}}, {"B", {40, 30}}, {"z", {40}}}) ==
+          "for i.0 in 0:40, j.1 in 0:40:\n"
+          "  C.3[i.0,j.1] := f32 sum[k.2 in 0:30](A.0[i.0,k.2]/z.1[i.0]*B.2[j.1,k.2])\n");
+}
+
+TEST_CASE("a term of three sides is computed once where two of them are multiplied first") {
+    CHECK(ordered("D[i,j] := sum[k](A[i,k]*B[j,k]*exp(E[i,j]))",
+                  {{"A", {40, 30}}, {"B", {40, 30}}, {"E", {40, 40}}}) ==
+          "for i.0 in 0:40, j.1 in 0:40:\n"
+          "  D_part.4[i.0,j.1] := f32 sum[k.2 in 0:30](A.0[i.0,k.2]*B.1[j.1,k.2])\n"
+          "for i.0 in 0:40, j.1 in 0:40:\n"
+          "  D.3[i.0,j.1] := D_part.4[i.0,j.1]*exp(E.2[i.0,j.1])\n");
+}
+
 TEST_CASE("a chain of matrices is multiplied from the thin end") {
     CHECK(ordered("D[i,l] := A[i,j]*B[j,k]*C[k,l]",
                   {{"A", {40, 40}}, {"B", {40, 40}}, {"C", {40, 2}}}) ==
