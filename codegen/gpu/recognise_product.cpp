@@ -34,9 +34,13 @@ struct Choice {
     Walk depth;
 };
 
-/// Below these a call is all overhead, or too thin for tiles. Not measured yet on a GPU.
+/// Thinner products are reductions of rows; not measured.
 constexpr std::int64_t least_side = 16;
-constexpr double least_operations = 4e6;
+/// Of one call. On an H200 smaller ones take cuBLASLt (13.1) up to three times as long as generated
+/// kernels (f32 256^3 13 and 5.5 us, 1024^3 56 and 55, 4096^3 2.69 and 2.80 ms); those of f64 run
+/// in tensor cores there (1024^3 41 and 101 us, 256^3 10 and 7).
+constexpr double least_operations = 1e9;
+constexpr double least_operations_f64 = 2e8;
 constexpr std::int64_t most_repeats = 32;
 constexpr std::int64_t most_repeats_at_all = 4096;
 /// The library takes 32-bit extents.
@@ -238,7 +242,8 @@ class ProductFinder {
     static bool is_large(const MatrixProduct& product) {
         const double operations = 2.0 * double(product.batch) * double(product.rows) *
                                   double(product.columns) * double(product.depth);
-        return operations >= least_operations && product.repeats <= most_repeats &&
+        const double least = product.dtype == DType::f64 ? least_operations_f64 : least_operations;
+        return operations >= least && product.repeats <= most_repeats &&
                std::min({product.rows, product.columns, product.depth}) >= least_side;
     }
 

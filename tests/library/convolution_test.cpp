@@ -1,6 +1,7 @@
 // tests/library/convolution_test.cpp – which kernels are convolutions, and of what form
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "codegen/library.h"
 #include "tests/library/library_calls.h"
 #include "tests/library/random_sums.h"
@@ -204,30 +205,27 @@ TEST_CASE("rows that run on into one another are refused") {
                           {{"X", array({40})}, {"W", array({3, 2})}}));
 }
 
-TEST_CASE("small, thin and unusual convolutions are marked as hardly worth a call") {
-    const auto of = [](std::int64_t channels, std::int64_t size) {
-        const Signature signature = {{"X", array({4, channels, size, size})},
-                                     {"W", array({channels, channels, 3, 3})}};
-        const std::optional<LibraryCall> call =
-            recognised(*planned(bound(valid, signature), signature, 1));
-        REQUIRE(call);
-        return call->is_worthwhile;
-    };
-    CHECK(of(64, 32));
-    CHECK_FALSE(of(2, 64));
-    CHECK_FALSE(of(16, 5));
-    const auto worthwhile = [](const std::string& text, Shape x, Shape w) {
-        const Signature signature = {{"X", array(std::move(x))}, {"W", array(std::move(w))}};
+TEST_CASE("gradients of strided inputs are worth a call, but for small, thin and unusual ones") {
+    const auto worthwhile = [](const std::string& text, Shape dy, Shape w) {
+        const Signature signature = {{"dY", array(std::move(dy))}, {"W", array(std::move(w))}};
         const std::optional<LibraryCall> call =
             recognised(*planned(bound(text, signature), signature, 1));
         REQUIRE(call);
         return call->is_worthwhile;
     };
-    CHECK(worthwhile("Y[n,p,q,o] := X[n,p+r,q+s,c]*W[o,r,s,c]", {4, 32, 32, 64}, {64, 3, 3, 64}));
-    // The filter lies otherwise than its operands, the channels in the middle.
+    const auto of = [&](std::int64_t stride, std::int64_t channels, std::int64_t size) {
+        return worthwhile(format("dX[n,c,p] := sum[o,q,r | p == {}*q+r](dY[n,o,q]*W[o,c,r]) "
+                                 "where p in 0:{}",
+                                 stride, stride * size + 1),
+                          {64, channels, size}, {channels, channels, 3});
+    };
+    CHECK(of(2, 64, 64));
+    CHECK_FALSE(of(1, 64, 64));
+    CHECK_FALSE(of(2, 2, 64));
+    CHECK_FALSE(of(2, 16, 5));
+    // The channels in the middle.
     CHECK_FALSE(
-        worthwhile("Y[n,p,q,o] := X[n,p+r,q+s,c]*W[r,s,c,o]", {4, 32, 32, 64}, {3, 3, 64, 64}));
-    CHECK_FALSE(
-        worthwhile("Y[n,p,o,q] := X[n,p+r,c,q+s]*W[o,r,c,s]", {4, 32, 64, 32}, {64, 3, 64, 3}));
-    CHECK_FALSE(worthwhile("Y[n,p,q,c] := X[n,p+r,q+s,c]*W[r,s,c]", {4, 32, 32, 64}, {3, 3, 64}));
+        worthwhile("dX[p,c,n] := sum[o,q,r | p == 2*q+r](dY[q,o,n]*W[o,c,r]) "
+                   "where p in 0:129",
+                   {64, 64, 64}, {64, 64, 3}));
 }

@@ -30,7 +30,6 @@ TEST_CASE("a plan for a GPU names the steps that a library can do") {
     REQUIRE(plan.library_calls.size() == 2);
     std::size_t next = 0;
     for (const codegen::LibraryCall& call : plan.library_calls) {
-        CHECK(call.is_worthwhile);
         CHECK(std::holds_alternative<codegen::MatrixProduct>(call.call));
         CHECK(call.first_step >= next);
         CHECK(call.step_count > 0);
