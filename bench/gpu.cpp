@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "dsl/work.h"
 #include "runtime/function_state.h"
 
+#include "bench/gpu_workloads.h"
 #include "bench/harness.h"
 #include "ricci/ricci.h"
 
@@ -98,47 +98,6 @@ Limits measure_limits(cuda::Gpu& gpu) {
             .flops = 2 * lanes * clock};
 }
 
-struct Workload {
-    std::string name;
-    std::string text;
-    Arguments arguments;
-    std::vector<std::string> wrt;
-};
-
-Array normal(Shape shape, std::uint64_t seed) {
-    return Array::randn(DType::f32, std::move(shape), seed);
-}
-
-std::vector<Workload> workloads() {
-    return {
-        {"linear 4096^3",
-         "Y[n,o] := W[o,k]*X[n,k] + b[o]",
-         {{"W", normal({4096, 4096}, 1)}, {"X", normal({4096, 4096}, 2)}, {"b", normal({4096}, 3)}},
-         {"W", "X", "b"}},
-        {"linear 1024x784x1024",
-         "Y[n,o] := W[o,k]*X[n,k] + b[o]",
-         {{"W", normal({1024, 784}, 1)}, {"X", normal({1024, 784}, 2)}, {"b", normal({1024}, 3)}},
-         {"W", "X", "b"}},
-        {"distance 2048x2048x512",
-         "D[i,j] := (w[k,i] - x[k,j])^2",
-         {{"w", normal({512, 2048}, 1)}, {"x", normal({512, 2048}, 2)}},
-         {"w", "x"}},
-        {"bias 32768x1024",
-         "Y[n,o] := X[n,o] + b[o]",
-         {{"X", normal({32768, 1024}, 1)}, {"b", normal({1024}, 2)}},
-         {"b"}},
-        {"softmax 32768x1024",
-         "S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))",
-         {{"X", normal({32768, 1024}, 1)}},
-         {"X"}},
-        {"sum 2^27", "s := x[i]", {{"x", normal({std::int64_t(1) << 27}, 1)}}, {"x"}},
-        {"convolution 64->64 3x3, 64 of 56x56",
-         "Y[n,o,y,x] := A[n,c,y+r,x+s]*F[o,c,r,s]",
-         {{"A", normal({64, 64, 58, 58}, 1)}, {"F", normal({64, 64, 3, 3}, 2)}},
-         {"A", "F"}},
-    };
-}
-
 /// The least bytes and the operations of a function on arguments.
 Work work_of(const Function& function, const Arguments& arguments) {
     Signature signature;
@@ -152,16 +111,15 @@ class Runner {
   public:
     Runner(cuda::Gpu& gpu, Limits limits) : gpu_(gpu), limits_(limits) {}
 
-    /// Seconds by choice of kernels: `generated`, then `auto`.
+    /// Seconds by choice of kernels: `generated`, then `auto`. What libraries would take, where
+    /// they take it, is in the row too.
     std::vector<double> row(const std::string& name, const std::function<Function()>& make,
                             const Arguments& arguments) {
         bench::Row row(name);
         std::vector<double> seconds;
         for (const char* choice : {"generated", "auto"}) {
-            ::setenv("RICCI_CUDA_LIBRARIES", choice, 1);
-            const Function function = make();
-            const double time = measure(gpu_, [&] { (void)function(arguments); });
-            const Work work = work_of(function, arguments);
+            const double time = time_of(choice, make, arguments);
+            const Work work = work_of(make(), arguments);
             seconds.push_back(time);
             row.number(format("{}_us", choice), 1e6 * time);
             row.number(format("{}_tflops", choice), 1e-12 * work.operations / time);
@@ -169,12 +127,23 @@ class Runner {
             row.number(format("{}_of_copy_limit", choice),
                        work.bytes / time / limits_.bytes_per_second);
         }
-        row.number("library_over_generated", seconds[1] / seconds[0]);
+        try {
+            row.number("library_us", 1e6 * time_of("library", make, arguments));
+        } catch (const Error&) {
+            // The library has no way to do what is recognised.
+        }
         row.print();
         return seconds;
     }
 
-    void run(const Workload& workload) {
+    double time_of(const char* choice, const std::function<Function()>& make,
+                   const Arguments& arguments) {
+        ::setenv("RICCI_CUDA_LIBRARIES", choice, 1);
+        const Function function = make();
+        return measure(gpu_, [&] { (void)function(arguments); });
+    }
+
+    void run(const bench::GpuWorkload& workload) {
         Arguments arguments;
         for (const auto& [name, array] : workload.arguments)
             arguments.emplace_back(name, array.to(Device::cuda));
@@ -183,8 +152,9 @@ class Runner {
         const Function function = forward();
         const Array result = function(arguments);
         Arguments with_cotangent = arguments;
-        with_cotangent.emplace_back("d" + function.program().at(function.program().result()).name,
-                                    Array::randn(DType::f32, result.shape(), 9).to(Device::cuda));
+        with_cotangent.emplace_back(
+            "d" + function.program().at(function.program().result()).name,
+            Array::randn(result.dtype(), result.shape(), 9).to(Device::cuda));
         std::vector<double> total = {0, 0};
         for (const std::string& argument : workload.wrt) {
             const std::vector<double> seconds = row(
@@ -205,7 +175,7 @@ class Runner {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
     try {
         const std::shared_ptr<cuda::Gpu> gpu = cuda::Gpu::current();
         gpu->make_current();
@@ -217,7 +187,10 @@ int main() {
             .number("fma_tflops", 1e-12 * limits.flops)
             .print();
         Runner runner(*gpu, limits);
-        for (const Workload& workload : workloads()) runner.run(workload);
+        for (const bench::GpuWorkload& workload : bench::gpu_workloads()) {
+            if (argc > 1 && !workload.name.starts_with(argv[1])) continue;
+            runner.run(workload);
+        }
         return 0;
     } catch (const Error& error) {
         std::fputs((std::string(error.what()) + "\n").c_str(), stderr);

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
@@ -67,14 +68,14 @@ const std::vector<Sample>& small_samples() {
 
 const std::vector<Sample>& large_samples() {
     static const std::vector<Sample> samples = {
-        {"Y[n,o] := W[o,k]*X[n,k] + b[o]", {{"W", {515, 784}}, {"X", {1030, 784}}, {"b", {515}}}},
-        {"D[i,j] := (w[k,i] - x[k,j])^2", {{"w", {300, 510}}, {"x", {300, 1000}}}},
+        {"Y[n,o] := W[o,k]*X[n,k] + b[o]", {{"W", {258, 300}}, {"X", {514, 300}}, {"b", {258}}}},
+        {"D[i,j] := (w[k,i] - x[k,j])^2", {{"w", {100, 258}}, {"x", {100, 514}}}},
         {"s := x[i]", {{"x", {5'000'011}}}},
         {"y[j] := x[i,j]", {{"x", {20'000, 65}}}},
-        {"C[i,j] := A[k,i]*B[k,j]", {{"A", {700, 258}}, {"B", {700, 514}}}},
-        {"C[b,i,j] := A[b,i,k]*B[b,j,k]", {{"A", {12, 130, 66}}, {"B", {12, 200, 66}}}},
+        {"C[i,j] := A[k,i]*B[k,j]", {{"A", {300, 130}}, {"B", {300, 258}}}},
+        {"C[b,i,j] := A[b,i,k]*B[b,j,k]", {{"A", {6, 130, 66}}, {"B", {6, 200, 66}}}},
         {"Y[n,o,y,x] := A[n,c,y+r,x+s]*F[o,c,r,s]",
-         {{"A", {4, 16, 34, 34}}, {"F", {32, 16, 3, 3}}}},
+         {{"A", {2, 16, 34, 34}}, {"F", {32, 16, 3, 3}}}},
         {"Y[n,o,y,x] := A[n,c,pad(2*y+r-1,1),pad(2*x+s-1,1)]*F[o,c,r,s]",
          {{"A", {4, 16, 33, 35}}, {"F", {24, 16, 3, 3}}}},
         {"Y[n,c,y,x] := A[n,c,y+r,x+s]*F[c,r,s]", {{"A", {4, 32, 40, 40}}, {"F", {32, 3, 3}}}},
@@ -83,23 +84,35 @@ const std::vector<Sample>& large_samples() {
         {"m[i] := mean[j](X[i,j])\nv[i] := mean[j]((X[i,j] - m[i])^2)\n"
          "Y[i,j] := (X[i,j] - m[i]) / sqrt(v[i] + 1e-5) * g[j] + b[j]",
          {{"X", {500, 1023}}, {"g", {1023}}, {"b", {1023}}}},
-        {"Y[n,d] := E[J[n],d]", {{"E", {5000, 24}}, {"J", {60'000}}}},
+        {"Y[n,d] := E[J[n],d]", {{"E", {40, 4}}, {"J", {40'000}}}},
     };
     return samples;
 }
 
-/// The bound program's outputs on the GPU within the bounds of the reference.
+/// The bound program's outputs on the GPU within the bounds of the reference, which is evaluated
+/// once for all choices of who computes.
 void check_program(const Program& program, const Signature& signature, const std::string& label) {
     const BoundProgram bound = ricci::bind(program, signature);
     const std::vector<Array> values = random_arguments(bound, signature, 11);
     const auto expected = runtime::evaluate_with_bounds(bound, values);
-    Arguments arguments;
-    for (std::size_t i = 0; i < values.size(); ++i)
-        arguments.emplace_back(bound.at(bound.arguments[i]).name,
-                               values[i].is_weak() ? values[i] : values[i].copy());
-    const Array found = Function(program, "sample", Device::cuda)(arguments);
-    const Comparison comparison = compare(found, expected.front());
-    CHECK_MESSAGE(comparison.holds(), format("{}: {}", label, comparison.failure));
+    for (const char* libraries : {"generated", "auto", "library"}) {
+        const SetVariable choice("RICCI_CUDA_LIBRARIES", libraries);
+        Arguments arguments;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            arguments.emplace_back(bound.at(bound.arguments[i]).name,
+                                   values[i].is_weak() ? values[i] : values[i].copy());
+        try {
+            const Array found = Function(program, "sample", Device::cuda)(arguments);
+            const Comparison comparison = compare(found, expected.front());
+            CHECK_MESSAGE(comparison.holds(),
+                          format("{} ({}): {}", label, libraries, comparison.failure));
+        } catch (const Error& error) {
+            // What is recognised, but not possible for the library.
+            const bool is_refused = error.kind() == ErrorKind::device &&
+                                    std::string(error.what()).find("no library") == 0;
+            CHECK_MESSAGE(is_refused, format("{} ({}): {}", label, libraries, error.what()));
+        }
+    }
 }
 
 void check_sample(const Sample& sample, DType dtype) {
@@ -113,6 +126,7 @@ void check_sample(const Sample& sample, DType dtype) {
         if (name == "J") continue;
         const Program gradient = grad::gradient(program, name);
         Signature extended = signature;
+        std::erase_if(extended, [&](const auto& spec) { return !gradient.argument(spec.first); });
         const std::string cotangent = "d" + program.at(program.result()).name;
         extended[cotangent].dtype = result.dtype;
         extended[cotangent].shape = result.shape;
@@ -124,19 +138,13 @@ void check_sample(const Sample& sample, DType dtype) {
 
 TEST_CASE("programs of every kind and their gradients agree with the reference on a GPU") {
     if (is_missing()) return;
-    for (const char* libraries : {"generated", "auto"}) {
-        const SetVariable choice("RICCI_CUDA_LIBRARIES", libraries);
-        for (const DType dtype : {DType::f32, DType::f64})
-            for (const Sample& sample : small_samples()) check_sample(sample, dtype);
-    }
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const Sample& sample : small_samples()) check_sample(sample, dtype);
 }
 
 TEST_CASE("large programs agree with the reference on a GPU") {
     if (is_missing() || std::getenv("RICCI_TEST_SMALL") != nullptr) return;
-    for (const char* libraries : {"generated", "auto"}) {
-        const SetVariable choice("RICCI_CUDA_LIBRARIES", libraries);
-        for (const Sample& sample : large_samples()) check_sample(sample, DType::f32);
-    }
+    for (const Sample& sample : large_samples()) check_sample(sample, DType::f32);
 }
 
 }  // namespace ricci::tests
