@@ -9,8 +9,9 @@
 //     writes and another one touches;
 //   - of which no slice touches what another slice writes: the elements of a slice lie between
 //     those of the slices beside it;
-//   - of which two are rows against columns, and which pass on more than caches hold, in slices
-//     that are enough to keep threads busy;
+//   - of which two are rows against columns, or one that passes on much more than all else that is
+//     touched, and which pass on more than caches hold, in slices that are enough to keep threads
+//     busy;
 //   - that follow each other, or may: what stands between two of them depends on neither.
 // Slices are along axes that every operand of a product has, and along blocks of one further axis.
 #pragma once

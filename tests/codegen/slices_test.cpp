@@ -81,6 +81,24 @@ TEST_CASE("kernels of few blocks of rows run one after the other, on all threads
     CHECK(slices(attention, heads(1, 1024, 65536, 64)) > 0);
 }
 
+TEST_CASE("a sum over all pairs of points stores distances for a block of them at a time") {
+    const char* sum = "y[i] := exp(-sum[d]((X[i,d] - Z[j,d])^2))*b[j]";
+    const auto plan = [&](std::int64_t n) {
+        return codegen::plan(
+            bound(sum, {{"X", array({n, 16})}, {"Z", array({n, 16})}, {"b", array({n})}}),
+            example_target(64));
+    };
+    CHECK(slices(plan(16384)) > 16);
+    CHECK(temporary_bytes(plan(65536)) < 5 * temporary_bytes(plan(16384)));
+}
+
+TEST_CASE("a product that passes on little more than is read and written keeps its tiles") {
+    CHECK(slices("P[n,o] := X[n,k]*W[o,k]; y[n] := max[o](P[n,o])",
+                 {{"X", array({4096, 512})}, {"W", array({4096, 512})}}) == 0);
+    CHECK(slices("P[n,o] := X[n,k]*W[o,k]; m[n] := max[o](P[n,o]); Y[n,o] := exp(P[n,o]-m[n])",
+                 {{"X", array({4096, 64})}, {"W", array({4096, 64})}}) == 0);
+}
+
 TEST_CASE("two layers are computed for blocks of the batch, and pack their weights once") {
     const codegen::Plan plan =
         codegen::plan(bound("H[n,h] := relu(sum[k](X[n,k]*W[h,k]) + b[h]); Y[n,o] := H[n,h]*U[o,h]",
