@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "codegen/plan.h"
 #include "dsl/bound.h"
 #include "dsl/canonical.h"
 #include "dsl/work.h"
@@ -98,13 +99,12 @@ Limits measure_limits(cuda::Gpu& gpu) {
             .flops = 2 * lanes * clock};
 }
 
-/// The least bytes and the operations of a function on arguments.
-Work work_of(const Function& function, const Arguments& arguments) {
+BoundProgram bound(const Function& function, const Arguments& arguments) {
     Signature signature;
     for (const auto& [name, array] : arguments)
         if (function.program().argument(name))
             signature.emplace(name, runtime::spec_of(array, array.rank() == 0));
-    return ricci::work_of(ricci::bind(canonicalise(function.program()), signature));
+    return ricci::bind(canonicalise(function.program()), signature);
 }
 
 class Runner {
@@ -119,7 +119,7 @@ class Runner {
         std::vector<double> seconds;
         for (const char* choice : {"generated", "auto"}) {
             const double time = time_of(choice, make, arguments);
-            const Work work = work_of(make(), arguments);
+            const Work work = ricci::work_of(bound(make(), arguments));
             seconds.push_back(time);
             row.number(format("{}_us", choice), 1e6 * time);
             row.number(format("{}_tflops", choice), 1e-12 * work.operations / time);
@@ -127,13 +127,19 @@ class Runner {
             row.number(format("{}_of_copy_limit", choice),
                        work.bytes / time / limits_.bytes_per_second);
         }
-        try {
-            row.number("library_us", 1e6 * time_of("library", make, arguments));
-        } catch (const Error&) {
-            // The library has no way to do what is recognised.
+        if (is_recognised(make(), arguments)) {
+            try {
+                row.number("library_us", 1e6 * time_of("library", make, arguments));
+            } catch (const Error& error) {
+                if (!error.diagnosis().message.starts_with("no library")) throw;
+            }
         }
         row.print();
         return seconds;
+    }
+
+    [[nodiscard]] bool is_recognised(const Function& function, const Arguments& arguments) const {
+        return !codegen::plan(bound(function, arguments), gpu_.target()).library_calls.empty();
     }
 
     double time_of(const char* choice, const std::function<Function()>& make,

@@ -39,9 +39,9 @@ class Order {
     bool run(double least_points) {
         if (!find_factors()) return false;
         const Set all = (Set{1} << leaves_.size()) - 1;
-        const double as_written =
-            points(indices_of(all)) * (double(leaves_.size() - 1) + own_cost(all));
-        if (as_written < least_points) return false;
+        const double written_points = points(indices_of(all));
+        const double as_written = written_points * (double(leaves_.size() - 1) + own_cost(all));
+        if (written_points * double(leaves_.size() - 1) < least_points) return false;
         find_order(all);
         if (!(best_[all].cost * least_gain <= as_written)) return false;
         finish(all);
@@ -92,6 +92,18 @@ class Order {
             factors.push_back(e);
         }
     }
+    /// `a/z` where b is the factor `1/z`: quotients round as written, and `1/z` may be infinite.
+    Expr times(Expr a, Expr b) {
+        for (const auto& [factor, other] : {std::pair(b, a), std::pair(a, b)}) {
+            const auto* quotient = std::get_if<Apply>(&factor->term);
+            if (quotient == nullptr || quotient->op != Op::div) continue;
+            const auto* literal = std::get_if<Literal>(&quotient->args[0]->term);
+            const auto* one = literal ? std::get_if<double>(&literal->value) : nullptr;
+            if (one != nullptr && *one == 1)
+                return make_.context().apply(Op::div, {other, quotient->args[1]}, factor->dtype);
+        }
+        return make_.context().mul(a, b);
+    }
     [[nodiscard]] bool is_even(Expr e) const {
         const std::vector<IndexId>& summed = equation_.reduction->indices;
         return std::ranges::none_of(free_indices(e), [&](IndexId id) {
@@ -122,7 +134,7 @@ class Order {
                 leaves_.push_back({factor, indices, 0, is_divisor});
                 continue;
             }
-            same->value = make_.context().mul(same->value, factor);
+            same->value = times(same->value, factor);
             same->is_divisor |= is_divisor;
         }
         count_costs();
@@ -243,7 +255,7 @@ class Order {
         const Set right = set & ~left;
         const Expr a = product(left);
         const Expr b = product(right);
-        return part(set, make_.context().mul(a, b), kept(left) | kept(right));
+        return part(set, times(a, b), kept(left) | kept(right));
     }
 
     /// An array of the sums of the value, which has those indices.
@@ -273,7 +285,7 @@ class Order {
         const Expr a = product(left);
         const Expr b = product(right);
         const DType type = equation_.reduction->accumulator;
-        const Expr value = context.mul(a, b);
+        const Expr value = times(a, b);
         BoundEquation equation = equation_;
         const Set summed = (kept(left) | kept(right)) & ~free_;
         if (summed != 0) {

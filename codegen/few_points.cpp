@@ -9,6 +9,7 @@
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
+#include "codegen/term_cost.h"
 #include "dsl/affine_form.h"
 #include "dsl/neutral.h"
 #include "dsl/prove.h"
@@ -20,6 +21,8 @@ namespace {
 
 /// Each term repeats the body.
 constexpr std::size_t most_nodes = 64;
+/// Longer terms are not written out where they are read (codegen/group.cpp).
+constexpr std::size_t most_passed_nodes = 256;
 
 bool is_positive_literal(Expr e) {
     const auto* literal = std::get_if<Literal>(&e->term);
@@ -282,7 +285,30 @@ std::vector<Expr> terms_of(const BoundEquation& equation) {
     return terms;
 }
 
-/// Whether the elements are read once each, as the points of a reduction.
+/// Whether a dear part of the term is the same along an index of the equation: as an operand of a
+/// product it is computed once for all of them.
+bool has_dear_side(const BoundEquation& equation) {
+    constexpr int dear = 16;
+    return std::ranges::any_of(postorder({equation.value}), [&](Expr node) {
+        if (!std::holds_alternative<Apply>(node->term) || cost(node) < dear) return false;
+        const std::vector<IndexId> own = free_indices(node);
+        return std::ranges::any_of(
+            equation.indices, [&](IndexId id) { return std::ranges::find(own, id) == own.end(); });
+    });
+}
+
+/// Whether each subscript is an index of its own.
+bool is_plain_read(const Access& access) {
+    std::vector<IndexId> seen;
+    return std::ranges::all_of(access.at, [&](Expr at) {
+        const auto* index = std::get_if<IndexValue>(&at->term);
+        const bool is_new = index != nullptr && std::ranges::find(seen, index->index) == seen.end();
+        if (is_new) seen.push_back(index->index);
+        return is_new;
+    });
+}
+
+/// Whether the elements are read once each, as the points of a reduction, and by nothing else.
 bool is_passed_to_reduction(const BoundProgram& program, const BoundEquation& equation) {
     const TensorId target = equation.target;
     if (equation.op != Assign::define ||
@@ -290,17 +316,17 @@ bool is_passed_to_reduction(const BoundProgram& program, const BoundEquation& eq
         return false;
     const auto continues = [&](const BoundTensor& other) { return other.previous == target; };
     if (std::ranges::any_of(program.tensors, continues)) return false;
-    const BoundEquation* reader = nullptr;
-    for (const BoundEquation& other : program.equations) {
-        const bool is_reader = std::ranges::any_of(terms_of(other), [&](Expr term) {
-            const std::vector<TensorId> read = tensors_read(term);
-            return std::ranges::find(read, target) != read.end();
-        });
-        if (is_reader && reader != nullptr) return false;
-        if (is_reader) reader = &other;
-    }
-    return reader != nullptr && reader->reduction &&
-           reader->indices.size() + reader->reduction->indices.size() == equation.indices.size();
+    int reads = 0;
+    bool is_passed = false;
+    for (const BoundEquation& other : program.equations)
+        for (const Expr node : postorder(terms_of(other))) {
+            const auto* access = std::get_if<Access>(&node->term);
+            if (access == nullptr || access->tensor != target) continue;
+            ++reads;
+            is_passed = other.reduction && is_plain_read(*access) &&
+                        other.indices.size() + other.reduction->indices.size() == access->at.size();
+        }
+    return reads == 1 && is_passed;
 }
 
 }  // namespace
@@ -331,9 +357,10 @@ BoundProgram with_passed_points(BoundProgram program, std::int64_t most_points) 
     EquationMaker make(program);
     for (BoundEquation& equation : program.equations) {
         if (!is_plain_sum(program, equation) || equation.reduction->condition ||
-            !is_passed_to_reduction(program, equation))
+            has_dear_side(equation) || !is_passed_to_reduction(program, equation))
             continue;
-        if (std::optional<BoundEquation> written = written_out(make, equation, most_points))
+        std::optional<BoundEquation> written = written_out(make, equation, most_points);
+        if (written && postorder({written->value}).size() <= most_passed_nodes)
             equation = std::move(*written);
     }
     return program;

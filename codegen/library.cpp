@@ -61,7 +61,7 @@ std::string text(const Convolution& c) {
 std::string str(const LibraryCall& call) {
     return format("steps {}..{}: {}{}", call.first_step, call.first_step + call.step_count,
                   match(call.call, [](const auto& work) { return text(work); }),
-                  call.is_worthwhile ? "" : " (generated kernels are faster)");
+                  call.is_worthwhile ? "" : " (generated kernels do it in auto)");
 }
 
 }  // namespace ricci::codegen

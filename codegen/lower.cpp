@@ -90,8 +90,7 @@ bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& buil
 void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
            const std::set<std::size_t>& read_later) {
     const Target& target = builder.target();
-    const ChainRules rules =
-        target.is_gpu() ? ChainRules{.elements_pass = true} : chain_rules(target);
+    const ChainRules rules = target.is_gpu() ? gpu::chain_rules() : chain_rules(target);
     for (std::size_t k = 0; k < kernels.size(); ++k) {
         if (kernels[k].writes.empty()) continue;  // lowered along with another one
         if (lower_slices(kernels, k, builder, read_later)) continue;

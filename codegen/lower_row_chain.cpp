@@ -1,5 +1,6 @@
 // codegen/lower_row_chain.cpp – chains of rows: a task passes over a row while it is in cache
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -425,7 +426,7 @@ LanePlan common_lanes(const RowChain& chain, const Target& target) {
 }  // namespace
 
 ChainRules chain_rules(const Target& target) {
-    return {.elements_pass = true,
+    return {.longest_passing = std::numeric_limits<std::int64_t>::max(),
             .needs_gain = target.forced != Forced::chains,
             .fits = [&target](const Kernel& kernel, const std::vector<Axis>& rows) {
                 if (!split_cases(kernel).empty()) return false;

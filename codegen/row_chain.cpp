@@ -234,7 +234,7 @@ class Finder {
                 const Known known{kernel.places.at(std::size_t(write.buffer)), own.at.affine};
                 if (kernel.body) {
                     results_.push_back(known);
-                } else if (rules_.elements_pass) {
+                } else if (points(chain_.kernel.reduced) <= rules_.longest_passing) {
                     passed_.push_back(known);
                     element_values_[own.buffer] = own.value;
                 }

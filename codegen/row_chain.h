@@ -40,9 +40,9 @@ struct RowChain {
 
 /// What a device asks of chains.
 struct ChainRules {
-    /// Whether a stage may read elements that an earlier one writes: as the value that they were
-    /// given.
-    bool elements_pass = false;
+    /// Points of rows in which a stage may read elements that an earlier one writes: as the value
+    /// that they were given.
+    std::int64_t longest_passing = 0;
     /// Whether two stages must read the same elements.
     bool needs_gain = true;
     /// Whether a kernel may be a stage whose rows are these of its axes; none: any may.

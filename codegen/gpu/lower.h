@@ -54,6 +54,8 @@ struct ColumnShape {
 [[nodiscard]] ColumnShape column_shape(const Kernel& kernel, const Target& target);
 void lower_strided_reduction(Kernel kernel, const ColumnShape& shape, PlanBuilder& builder);
 
+/// What may be a chain of rows.
+[[nodiscard]] ChainRules chain_rules();
 /// Kernels that pass over the same rows, as one. False, and nothing done, where they do better
 /// apart.
 [[nodiscard]] bool lower_row_chain(RowChain chain, PlanBuilder& builder);

@@ -14,7 +14,8 @@ namespace ricci::codegen::gpu {
 
 namespace {
 
-/// Vectors of a row that a thread keeps, and bytes of registers for all that it keeps.
+/// Vectors of a row that a thread keeps, and bytes of registers for all that it keeps from one
+/// stage to the next.
 constexpr std::int64_t most_turns = 8;
 constexpr std::int64_t most_bytes = 256;
 constexpr std::int64_t most_threads = 1024;
@@ -118,7 +119,7 @@ class RowChainNest {
     }
     [[nodiscard]] std::string name_of(const Kept& kept) const {
         const auto* load = std::get_if<Load>(&kept.value->term);
-        return load != nullptr ? kernel_.nest.at(load->buffer).name + "_row" : "row";
+        return load != nullptr ? kernel_.nest.at(load->buffer).name + "_row" : "kept";
     }
 
     void describe() {
@@ -339,6 +340,9 @@ bool pays(const RowChain& chain, const Target& target) {
 }
 
 }  // namespace
+
+/// In longer rows than registers hold, elements that pass would be computed again by each stage.
+ChainRules chain_rules() { return {.longest_passing = most_turns * most_threads * 4}; }
 
 bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     if (!pays(chain, builder.target())) return false;

@@ -376,9 +376,10 @@ class Matcher {
 };
 
 /// Whether cuDNN is faster than generated kernels. On an H200 the ways of cuDNN 9.14 that f32 and
-/// the order of sums leave (no TF32, no FFT, no large Winograd transform) are slower for every
-/// convolution of bench/gpu_workloads.cpp of stride 1, by 1 to 3 times; but for the gradients of
-/// strided inputs generated kernels pass over the zeros between what is read: 7.5 and 0.41 ms.
+/// the order of sums leave (no TF32, no FFT, no large Winograd transform) are as fast for two of
+/// the convolutions of bench/gpu_workloads.cpp, 1.1 times faster for a 7x7 of three channels, and
+/// slower, up to 3.8 times, for the others; but in gradients of strided inputs generated kernels
+/// pass over the zeros between what is read: 7.5 and 0.41 ms.
 bool is_worthwhile(const Convolution& c) {
     const bool is_strided = std::ranges::any_of(
         c.spatial, [](const Convolution::Spatial& dimension) { return dimension.stride > 1; });

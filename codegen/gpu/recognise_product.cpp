@@ -37,9 +37,9 @@ struct Choice {
 /// Thinner products are reductions of rows; not measured.
 constexpr std::int64_t least_side = 16;
 /// Of one call. On an H200 smaller ones take cuBLASLt (13.1) up to three times as long as generated
-/// kernels (f32 256^3 13 and 5.5 us, 1024^3 56 and 55, 4096^3 2.69 and 2.80 ms); those of f64 run
+/// kernels (f32 256^3 13 and 5.6 us, 1024^3 56 and 55, 4096^3 2.71 and 2.80 ms); those of f64 run
 /// in tensor cores there (1024^3 41 and 101 us, 256^3 10 and 7).
-constexpr double least_operations = 1e9;
+constexpr double least_operations = 4e9;
 constexpr double least_operations_f64 = 2e8;
 constexpr std::int64_t most_repeats = 32;
 constexpr std::int64_t most_repeats_at_all = 4096;

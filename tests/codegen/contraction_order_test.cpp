@@ -35,7 +35,7 @@ TEST_CASE("what divides a product is the same along the sum divides one side, or
     CHECK(ordered("C[i,j] := sum[k](A[i,k]*B[j,k]/z[i])",
                   {{"A", {40, 30}}, {"B", {40, 30}}, {"z", {40}}}) ==
           "for i.0 in 0:40, k.2 in 0:30:\n"
-          "  C_part.4[i.0,k.2] := A.0[i.0,k.2]*(1.0/z.2[i.0])\n"
+          "  C_part.4[i.0,k.2] := A.0[i.0,k.2]/z.2[i.0]\n"
           "for i.0 in 0:40, j.1 in 0:40:\n"
           "  C.3[i.0,j.1] := f32 sum[k.2 in 0:30](C_part.4[i.0,k.2]*B.1[j.1,k.2])\n");
     CHECK(ordered("C[i,j] := sum[k](A[i,k]*B[j,k]/z[k])",

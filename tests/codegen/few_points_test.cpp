@@ -90,7 +90,7 @@ TEST_CASE("a short sum that another sum goes through is written as its terms") {
           "  y.3[i.0] := f32 sum[j.1 in 0:60](exp(-t1.4[i.0,j.1])*b.2[j.1])\n");
 }
 
-TEST_CASE("short sums that are results, are read twice, or by what has more points stay sums") {
+TEST_CASE("sums stay that are long, results, dear on one side, or not read once at each point") {
     const auto stays = [](const std::string& text, const Given& given) {
         CAPTURE(text);
         CHECK(passed(text, given).find("sum[d") != std::string::npos);
@@ -99,6 +99,10 @@ TEST_CASE("short sums that are results, are read twice, or by what has more poin
     stays("y[i] := exp(sum[d](x[i,d]*z[j,d]))", {{"x", {50, 9}}, {"z", {60, 9}}});
     stays("t[i,j] := x[i,d]*z[j,d]\nm[i] := max[j](t[i,j])\ny[i] := exp(t[i,j] - m[i])",
           {{"x", {50, 2}}, {"z", {60, 2}}});
+    stays("t[i,j] := x[i,d]*z[j,d]\ny[i] := sum[j in 0:59](t[i,j]*t[i,j+1])",
+          {{"x", {50, 2}}, {"z", {60, 2}}});
+    stays("t[i,j] := x[i,d]*z[j,d]\ny[i] := t[i,j]*t[j,i]", {{"x", {50, 2}}, {"z", {50, 2}}});
+    stays("y[i] := max[j](sum[d](exp(x[i,d])*z[j,d]))", {{"x", {50, 2}}, {"z", {60, 2}}});
     stays("t[i,j] := x[i,d]*z[j,d]\ny[i,o] := t[i,j]*v[j,o]",
           {{"x", {50, 2}}, {"z", {60, 2}}, {"v", {60, 5}}});
 }

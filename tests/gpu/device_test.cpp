@@ -108,8 +108,8 @@ void check_program(const Program& program, const Signature& signature, const std
                           format("{} ({}): {}", label, libraries, comparison.failure));
         } catch (const Error& error) {
             // What is recognised, but not possible for the library.
-            const bool is_refused = error.kind() == ErrorKind::device &&
-                                    std::string(error.what()).find("no library") == 0;
+            const bool is_refused = libraries == std::string("library") &&
+                                    error.diagnosis().message.starts_with("no library");
             CHECK_MESSAGE(is_refused, format("{} ({}): {}", label, libraries, error.what()));
         }
     }
