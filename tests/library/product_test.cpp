@@ -201,9 +201,9 @@ TEST_CASE("small and thin products are marked as hardly worth a call") {
         return is_worthwhile("C[i,j] := A[i,k]*B[k,j]",
                              {{"A", array({m, k})}, {"B", array({k, n})}});
     };
-    CHECK(of(1024, 1024, 512));
-    CHECK(of(65'536, 16, 512));
-    CHECK_FALSE(of(256, 256, 256));
+    CHECK(of(2048, 1024, 1024));
+    CHECK(of(262'144, 16, 512));
+    CHECK_FALSE(of(1024, 1024, 1024));
     CHECK_FALSE(of(4096, 1, 4096));
     CHECK_FALSE(of(4, 4096, 4096));
     CHECK_FALSE(of(4096, 4096, 2));
