@@ -111,8 +111,8 @@ class Runner {
   public:
     Runner(cuda::Gpu& gpu, Limits limits) : gpu_(gpu), limits_(limits) {}
 
-    /// Seconds by choice of kernels: `generated`, then `auto`. What libraries would take, where
-    /// they take it, is in the row too.
+    /// Seconds by choice of kernels: `generated`, then `auto`. What a library takes
+    /// for what is recognised, if it has a way, is in the row too.
     std::vector<double> row(const std::string& name, const std::function<Function()>& make,
                             const Arguments& arguments) {
         bench::Row row(name);

@@ -68,6 +68,17 @@ TEST_CASE("a softmax is one kernel that keeps its rows in registers") {
           "S[i,j] := exp(X[i,j] - max[k](X[i,k])) / sum[k](exp(X[i,k] - max[l](X[i,l])))",
           {{"X", array({8192, 1024})}});
 }
+TEST_CASE("what a row's stages pass on stays in registers, unless rows are longer than these") {
+    const auto steps = [](std::int64_t columns) {
+        const char* text =
+            "m[i] := max[k](X[i,k]); S[i,j] := exp(X[i,j] - m[i])/sum[k](exp(X[i,k] - m[i])); "
+            "dX[i,j] := (dS[i,j] - sum[k](dS[i,k]*S[i,k]))*S[i,j]";
+        const Signature signature = {{"X", array({8192, columns})}, {"dS", array({8192, columns})}};
+        return codegen::plan(bound(text, signature), example_gpu_target()).steps.size();
+    };
+    CHECK(steps(1024) == 1);
+    CHECK(steps(65'536) == 2);
+}
 TEST_CASE("a layer norm with long rows is one kernel of a block a row") {
     check("layer_norm",
           "m[i] := mean[k](X[i,k]); v[i] := mean[k]((X[i,k]-m[i])^2);"

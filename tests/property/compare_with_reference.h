@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dsl/program.h"
+#include "runtime/device.h"
 #include "tests/support/compare.h"
 
 namespace ricci::tests {
