@@ -70,6 +70,9 @@ TABLE = {
     # e^r = 1 + r + r^2 g(r)
     "exp": (at_zero(mpf(1) / 2)(lambda x: (expm1(x) - x) / x**2),
             lambda x: x**2 / exp(x) + mpf(10)**-9, -r, r, 4, 9),
+    # the same of what a table of 16 powers leaves
+    "exp_table": (at_zero(mpf(1) / 2)(lambda x: (expm1(x) - x) / x**2),
+                  lambda x: x**2 / exp(x) + mpf(10)**-9, -r / 16, r / 16, 1, 4),
     # log((1+s)/(1-s)) = 2s + s z g(z), z = s^2
     "log": (at_zero(mpf(2) / 3)(lambda z: (2 * atanh(sqrt(z)) / sqrt(z) - 2) / z),
             lambda z: z + mpf(10)**-9, mpf(0), s2, 2, 6),

@@ -1,6 +1,7 @@
 // codegen/cpu/wide.h – LLVM values with operators, so that formulas read as mathematics
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 
@@ -107,10 +108,14 @@ Wide round_even(Wide a);
 void allow_avx512(llvm::Module& module);
 /// Whether AVX-512's instructions below are there for values of this type.
 [[nodiscard]] bool has_avx512(Wide a);
-/// `y * 2^n`, rounded once, for an integral `n` of the floating type of `y`. Wants `has_avx512`.
+/// `y * 2^floor(n)`, rounded once, for `n` of the floating type of `y`. Wants `has_avx512`.
 Wide scale(Wide y, Wide n);
 /// `a` with its magnitude cut to `most`, a number; of NaN `most`. Wants `has_avx512`.
 Wide limit_magnitude(Wide a, Wide most);
+/// The elements of the table that the low 4 bits of integers say: f32 for integers of 32 bits, f64
+/// for those of 64. Wants `has_avx512` of such.
+constexpr unsigned table_size = 16;
+Wide look_up(const std::array<double, table_size>& table, Wide index);
 /// `a` where it is NaN, else `b`.
 Wide nan_of(Wide a, Wide b);
 /// The larger or smaller of two; the second where one is NaN: one instruction on x86.

@@ -70,8 +70,35 @@ llvm::Value* on_register(const Instruction& instruction, llvm::IRBuilderBase& ir
     return ir.CreateIntrinsic(ids[bits == 128 ? 0 : bits == 256 ? 1 : 2], {}, args);
 }
 
+/// The elements of a table of floats, one register, or doubles, two, that integers say.
+llvm::Value* look_up_register(const std::array<double, table_size>& table, llvm::IRBuilderBase& ir,
+                              llvm::Value* index) {
+    auto* type = llvm::cast<llvm::FixedVectorType>(index->getType());
+    const unsigned lanes = type->getNumElements();
+    const bool is_double = type->getScalarSizeInBits() == 64;
+    const unsigned all = is_double ? 8 : 16;
+    const auto part = [&](unsigned first) {
+        llvm::Type* element = is_double ? ir.getDoubleTy() : ir.getFloatTy();
+        std::vector<llvm::Constant*> constants;
+        for (unsigned k = first; k < first + all; ++k)
+            constants.push_back(llvm::ConstantFP::get(element, table[k]));
+        return llvm::ConstantVector::get(constants);
+    };
+    std::vector<int> widened(all, llvm::PoisonMaskElem);
+    std::iota(widened.begin(), widened.begin() + lanes, 0);
+    if (lanes < all) index = ir.CreateShuffleVector(index, widened);
+    llvm::Value* found =
+        is_double
+            ? ir.CreateIntrinsic(x86::x86_avx512_vpermi2var_pd_512, {}, {part(0), index, part(all)})
+            : ir.CreateIntrinsic(x86::x86_avx512_permvar_sf_512, {}, {part(0), index});
+    if (lanes == all) return found;
+    widened.resize(lanes);
+    return ir.CreateShuffleVector(found, widened);
+}
+
 /// On scalars, in the lowest lane of a register, and on vectors of several registers.
-llvm::Value* on_any(const Instruction& instruction, llvm::IRBuilderBase& ir, const Values& args) {
+template <class OnRegister>
+llvm::Value* on_any(const OnRegister& on_register, llvm::IRBuilderBase& ir, const Values& args) {
     llvm::Type* type = args[0]->getType();
     const unsigned bits = type->getScalarSizeInBits();
     const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
@@ -82,22 +109,31 @@ llvm::Value* on_any(const Instruction& instruction, llvm::IRBuilderBase& ir, con
                 ir.CreateInsertElement(llvm::Constant::getNullValue(
                                            llvm::FixedVectorType::get(arg->getType(), 128 / bits)),
                                        arg, std::uint64_t{0}));
-        return ir.CreateExtractElement(on_register(instruction, ir, std::move(low)),
-                                       std::uint64_t{0});
+        return ir.CreateExtractElement(on_register(ir, std::move(low)), std::uint64_t{0});
     }
     const unsigned lanes = vector->getNumElements();
-    if (lanes * bits <= widest) return on_register(instruction, ir, args);
+    if (lanes * bits <= widest) return on_register(ir, args);
     const auto half = [&](unsigned first) {
         std::vector<int> taken(lanes / 2);
         std::iota(taken.begin(), taken.end(), int(first));
         Values part;
         for (llvm::Value* arg : args) part.push_back(ir.CreateShuffleVector(arg, taken));
-        return on_any(instruction, ir, part);
+        return on_any(on_register, ir, part);
     };
     std::vector<int> all(lanes);
     std::iota(all.begin(), all.end(), 0);
     llvm::Value* lower = half(0);
     return ir.CreateShuffleVector(lower, half(lanes / 2), all);
+}
+
+Wide apply(const Instruction& instruction, std::initializer_list<Wide> args) {
+    auto& ir = args.begin()->ir();
+    Values values;
+    for (const Wide& arg : args) values.push_back(arg.value());
+    const auto each = [&](llvm::IRBuilderBase& at, Values parts) {
+        return on_register(instruction, at, std::move(parts));
+    };
+    return {ir, on_any(each, ir, values)};
 }
 
 }  // namespace
@@ -111,19 +147,22 @@ bool has_avx512(Wide a) {
            a.ir().GetInsertBlock()->getModule()->getModuleFlag(avx512_flag) != nullptr;
 }
 
-Wide scale(Wide y, Wide n) {
-    return {y.ir(), on_any(scale_instruction, y.ir(), {y.value(), n.value()})};
-}
+Wide scale(Wide y, Wide n) { return apply(scale_instruction, {y, n}); }
 
-Wide limit_magnitude(Wide a, Wide most) {
-    return {a.ir(), on_any(range_instruction, a.ir(), {a.value(), most.value()})};
+Wide limit_magnitude(Wide a, Wide most) { return apply(range_instruction, {a, most}); }
+
+Wide look_up(const std::array<double, table_size>& table, Wide index) {
+    const auto each = [&](llvm::IRBuilderBase& at, const Values& parts) {
+        return look_up_register(table, at, parts[0]);
+    };
+    return {index.ir(), on_any(each, index.ir(), {index.value()})};
 }
 
 Wide nan_of(Wide a, Wide b) {
     if (!has_avx512(a) || a.lanes() == 0) return select(is_nan(a), a, b);
     // Classes 0 and 1 of `a`, quiet and signalling NaN, take it (token 1); all others keep `b`.
     const Wide table = a.as_integer().integer(0x11);
-    return {a.ir(), on_any(fixup_instruction, a.ir(), {b.value(), a.value(), table.value()})};
+    return apply(fixup_instruction, {b, a, table});
 }
 
 }  // namespace ricci::codegen::cpu
