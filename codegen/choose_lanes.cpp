@@ -19,6 +19,8 @@ constexpr double shuffle_cycles = 2;
 constexpr double scatter_cycles = 4;
 /// Of a vector whose lanes are masked at each point: its part in making the mask.
 constexpr double mask_cycles = 1;
+/// Of the lanes of one of as many rows as lanes.
+constexpr double fold_together_cycles = 6;
 /// So many sums side by side hide the latency of a multiply-add.
 constexpr std::int64_t least_results = 8;
 /// Of bodies that compute more, as an exponential does (20), loads are the least part, and what
@@ -188,11 +190,15 @@ class Chooser {
         // Resetting and folding: a shuffle and an addition for each halving, values before places.
         const double fold =
             (kernel_.is_arg_reduction() ? 3.0 : 1.0) * (8 + 4 * std::log2(double(lanes)));
+        // A vector of short rows is stored, loaded and halved with another's; writes are in lanes.
+        const bool is_short = tile.results() == 1 && are_short_rows(kernel_, lanes);
+        const double end = is_short ? fold_together_cycles + write_cost(kernel_) / double(lanes)
+                                    : fold + write_cost(kernel_);
         return {.axis = axis,
                 .is_reduced_axis = true,
                 .lanes = lanes,
                 .tile = tile,
-                .cycles = free_points_ * (vectors * body + fold + write_cost(kernel_))};
+                .cycles = free_points_ * (vectors * body + end)};
     }
 
     /// Whether results side by side take what their operations take, as tiles of contractions do:

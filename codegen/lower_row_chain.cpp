@@ -26,6 +26,19 @@ constexpr std::int64_t most_block_bytes = 24 << 10;
 /// Longer work with fewer rows is better off in kernels of two levels, which split rows.
 constexpr std::int64_t fewest_rows = 64;
 
+/// Bytes of a point of a row in what is read that moves along rows, and in other buffers.
+std::int64_t bytes_along(const std::vector<Value>& roots, const Kernel& kernel,
+                         std::set<BufferId> buffers = {}) {
+    for_each_node(roots, [&](const Value& node) {
+        const auto* load = std::get_if<Load>(&node->term);
+        if (load != nullptr && moves_along(node, kernel.reduced)) buffers.insert(load->buffer);
+    });
+    std::int64_t bytes = 0;
+    for (const BufferId buffer : buffers)
+        bytes += std::int64_t(size_bytes(kernel.nest.at(buffer).dtype));
+    return bytes;
+}
+
 class RowChainNest {
   public:
     /// Blocks hold `least_rows` of all rows at least.
@@ -50,7 +63,6 @@ class RowChainNest {
         stages_ = values_of_stages(chain_);
         choose_block();
     }
-    [[nodiscard]] bool has_blocks() const noexcept { return block_.has_value(); }
 
     void run() {
         keep_values();
@@ -97,22 +109,18 @@ class RowChainNest {
     }
     /// What is read, kept and written at a point of a row.
     [[nodiscard]] std::int64_t bytes_of_point() const {
-        std::set<BufferId> buffers;
+        std::vector<Value> roots;
+        std::set<BufferId> written;
         std::int64_t bytes = 0;
         for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
-            for_each_node(roots_of(chain_.stages[s]), [&](const Value& node) {
-                const auto* load = std::get_if<Load>(&node->term);
-                if (load != nullptr && moves_along(node, kernel_.reduced))
-                    buffers.insert(load->buffer);
-            });
+            const std::vector<Value> own = roots_of(chain_.stages[s]);
+            roots.insert(roots.end(), own.begin(), own.end());
             if (!chain_.stages[s].reducer)
-                for (const Store& write : chain_.stages[s].writes) buffers.insert(write.buffer);
+                for (const Store& write : chain_.stages[s].writes) written.insert(write.buffer);
             for (const Value& node : stages_[s].kept)
                 bytes += std::int64_t(size_bytes(node->dtype));
         }
-        for (const BufferId buffer : buffers)
-            bytes += std::int64_t(size_bytes(kernel_.nest.at(buffer).dtype));
-        return bytes;
+        return bytes + bytes_along(roots, kernel_, std::move(written));
     }
     [[nodiscard]] std::int64_t rows_at_once() const { return block_ ? lanes_ : 1; }
     /// The row's number in the block.
@@ -256,22 +264,57 @@ class RowChainNest {
         const std::int64_t unroll = vectors_side_by_side(loops_.back().axis.extent, lanes_,
                                                          kernel_.is_arg_reduction() ? 2 : 4);
         const Accumulator accumulator = make_accumulator(kernel_, lanes_ * unroll);
-        const Accumulator total = make_accumulator(kernel_, 1);
         Body body = reset_all(kernel_, accumulator, lanes_, unroll);
         append(body, over_points(s, unroll, [&](Substitution& here, const AffineForm& offset) {
                    return update(kernel_, accumulator, offset, here);
                }));
-        append(body, fold(kernel_, accumulator, total, lanes_, unroll));
-        const Value reduced = result(kernel_, total, form(0));
         if (!block_) {
-            append(body, write_results(stage, reduced));
+            const Accumulator total = make_accumulator(kernel_, 1);
+            append(body, fold(kernel_, accumulator, total, lanes_, unroll));
+            append(body, write_results(stage, result(kernel_, total, form(0))));
             return body;
         }
+        const Value of_row = kernel_.is_arg_reduction() ? fold_each(body, accumulator, unroll)
+                                                        : fold_together(body, accumulator, unroll);
+        append(body, write_results(stage, of_row));
+        return body;
+    }
+    /// The lanes of one row after the other. The body, which is of one row, becomes that of all.
+    Value fold_each(Body& body, const Accumulator& accumulator, std::int64_t unroll) {
+        const Accumulator total = make_accumulator(kernel_, 1);
+        append(body, fold(kernel_, accumulator, total, lanes_, unroll));
+        const Value reduced = result(kernel_, total, form(0));
         const auto [buffer, read] = add_row_values(reduced->dtype);
         body.push_back(make_store(buffer, {row_in_block()}, reduced));
         body = each_row(std::move(body));
-        append(body, write_results(stage, read));
-        return body;
+        return read;
+    }
+    /// The lanes of all rows of the block, those that it lacks too: nothing reads what they give.
+    Value fold_together(Body& body, const Accumulator& accumulator, std::int64_t unroll) {
+        const DType dtype = kernel_.body->dtype;
+        // One for all stages: the first-level cache is full.
+        const auto [it, is_new] = partial_.try_emplace(dtype);
+        if (is_new)
+            it->second = add_scratch(kernel_.nest, "partial", dtype, lanes_ * rows_at_once());
+        const BufferId partial = it->second;
+        append(body, halve(kernel_, accumulator, lanes_, unroll));
+        append(body, over_lanes(kernel_.nest, {lanes_, 1, {}}, [&](const AffineForm& lane) {
+                   Body store;
+                   store.push_back(make_store(partial, {lanes_ * row_in_block() + lane},
+                                              make_load(kernel_.nest, accumulator.value, {lane})));
+                   return store;
+               }));
+        body = each_row(std::move(body));
+        const auto [buffer, read] = add_row_values(dtype);
+        const Accumulator total{*kernel_.reducer, buffer, {}};
+        append(body, reset_all(kernel_, total, rows_at_once(), 1));
+        const VarId row = kernel_.nest.add(Var{kernel_.nest.at(block_->axis.var).name});
+        Body lanes = over_lanes(kernel_.nest, {lanes_, 1, {}}, [&](const AffineForm& lane) {
+            return combine(kernel_, total, form(row),
+                           make_load(kernel_.nest, partial, {form(row, lanes_) + lane}), {});
+        });
+        body.push_back(make_loop(row, Bind::unroll, rows_at_once(), std::move(lanes)));
+        return read;
     }
 
     /// Names the results, of the row or of each row of the block; stores those that are read
@@ -366,6 +409,7 @@ class RowChainNest {
     AffineForm place_;  ///< of a point among those of its row
     std::vector<StageNodes> stages_;
     std::map<const ValueNode*, BufferId> rows_;  ///< of kept values
+    std::map<DType, BufferId> partial_;          ///< a vector of partial results for each row
     std::vector<Value> made_before_;             ///< kept values of the stages so far
     Substitution known_;                         ///< what has a name at this place of the row
     std::optional<RowBlock> block_;
@@ -448,17 +492,20 @@ bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     return true;
 }
 
+bool are_short_rows(const Kernel& kernel, std::int64_t lanes) {
+    if (!kernel.body || kernel.is_arg_reduction() || !kernel.conditions.is_empty() ||
+        kernel.has_meeting_writes() || kernel.free.empty() || lanes < 2)
+        return false;
+    const Axis& row = kernel.free.back();
+    const bool are_in_lanes = std::ranges::none_of(kernel.writes, [&](const Store& write) {
+        return write.combine || write.at.computed || write.at.affine.coefficient(row.var) != 1;
+    });
+    return are_in_lanes && row.extent >= 2 * lanes &&
+           lanes * points(kernel.reduced) * bytes_along({kernel.body}, kernel) <= most_block_bytes;
+}
+
 bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder) {
-    // A logarithm or more a row, as much as some vectors of it.
-    constexpr double least_write_cost = 8;
-    if (kernel.is_arg_reduction() || !kernel.conditions.is_empty() || kernel.has_meeting_writes() ||
-        kernel.free.empty() || write_cost(kernel) < least_write_cost)
-        return false;
-    const VarId row = kernel.free.back().var;
-    if (std::ranges::any_of(kernel.writes, [&](const Store& write) {
-            return write.combine || write.at.computed || write.at.affine.coefficient(row) != 1;
-        }))
-        return false;
+    if (lanes.tile.results() > 1 || !are_short_rows(kernel, lanes.lanes)) return false;
     RowChain chain{
         .kernel = kernel,
         .stages = {{.reducer = kernel.reducer, .body = kernel.body, .writes = kernel.writes}},
@@ -466,9 +513,7 @@ bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& 
         .results = {},
         .unread = {}};
     Schedule schedule{Strategy::row_reduction, kernel.nest.name, work_of(kernel)};
-    RowChainNest nest(chain, lanes, 2 * lanes.lanes, builder.target(), schedule);
-    if (!nest.has_blocks()) return false;
-    nest.run();
+    RowChainNest(chain, lanes, 2 * lanes.lanes, builder.target(), schedule).run();
     builder.add_step(std::move(chain.kernel), std::move(schedule));
     return true;
 }

@@ -13,8 +13,8 @@ Value partial(const Kernel& kernel, const Accumulator& accumulator, const Affine
 }
 
 /// Adds the later half of the vectors to the first ones until one is left.
-Body halve(Kernel& kernel, std::int64_t lanes, std::int64_t unroll, const AffineForm& first,
-           const std::function<Body(const AffineForm& at, const AffineForm& other)>& combine) {
+Body halve_by(Kernel& kernel, std::int64_t lanes, std::int64_t unroll, const AffineForm& first,
+              const std::function<Body(const AffineForm& at, const AffineForm& other)>& combine) {
     Body body;
     for (std::int64_t left = unroll; left > 1;) {
         const std::int64_t kept = (left + 1) / 2;
@@ -31,10 +31,7 @@ Body halve(Kernel& kernel, std::int64_t lanes, std::int64_t unroll, const Affine
 /// Halves the vectors, then folds the lanes of the last.
 Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
                  std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
-    Body body =
-        halve(kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
-            return combine(kernel, accumulator, at, partial(kernel, accumulator, other), {});
-        });
+    Body body = halve(kernel, accumulator, lanes, unroll, first);
     append(body, reset(kernel, total, form(0)));
     append(body, over_lanes(kernel.nest, {lanes, 1, {}}, [&](const AffineForm& offset) {
                return combine(kernel, total, form(0), partial(kernel, accumulator, first + offset),
@@ -51,7 +48,7 @@ Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulato
         return make_load(nest, *accumulator.place, {element});
     };
     Body body =
-        halve(kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
+        halve_by(kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
             return combine(kernel, accumulator, at, partial(kernel, accumulator, other),
                            place(other));
         });
@@ -146,6 +143,14 @@ Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lane
                std::int64_t unroll) {
     return over_lanes(kernel.nest, {lanes, unroll, {}},
                       [&](const AffineForm& offset) { return reset(kernel, accumulator, offset); });
+}
+
+Body halve(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes, std::int64_t unroll,
+           const AffineForm& first) {
+    return halve_by(
+        kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
+            return combine(kernel, accumulator, at, partial(kernel, accumulator, other), {});
+        });
 }
 
 Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,

@@ -27,6 +27,10 @@ using RowVectors =
 [[nodiscard]] Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes,
                              std::int64_t unroll);
 
+/// Folds `unroll` vectors of partial results into the first one. Not of argmax and argmin.
+[[nodiscard]] Body halve(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes,
+                         std::int64_t unroll, const AffineForm& first = form(0));
+
 /// Folds `unroll` vectors of partial results, of which the first element is `first`, into the one
 /// element of `total`.
 [[nodiscard]] Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,

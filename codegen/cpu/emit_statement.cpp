@@ -248,6 +248,7 @@ void NestEmitter::counted_loop(const Loop& loop, llvm::Value* lower, llvm::Value
 
 /// Repeats the body. What is not constant about the upper bound is tested before each repetition.
 void NestEmitter::unrolled_loop(const Loop& loop) {
+    if (const Store* fold = as_fold_of_rows(loop)) return fold_rows(loop, *fold);
     // Lanes outside: the mask is made once, and loads across both loops can be transposed.
     const Loop* vector = loop.body.size() == 1 ? std::get_if<Loop>(&loop.body[0].node) : nullptr;
     if (vector && vector->bind == Bind::vector && lanes_ == 0 &&

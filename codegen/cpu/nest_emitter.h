@@ -203,6 +203,10 @@ class NestEmitter {
     std::optional<Wide> dot(const Store& store, Wide old);
     llvm::Value* dot_operand(const Load& first);
 
+    // Lanes of several rows: emit_folds.cpp.
+    [[nodiscard]] const Store* as_fold_of_rows(const Loop& loop) const;
+    void fold_rows(const Loop& loop, const Store& store);
+
     llvm::IRBuilderBase& ir_;
     const Nest& nest_;
     const Target& target_;
