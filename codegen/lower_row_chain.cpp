@@ -83,6 +83,7 @@ class RowChainNest {
         }
         if (block_) {
             Body blocks;
+            if (!is_in_whole_blocks()) blocks = clear_partial();
             blocks.push_back(make_loop(block_->first, Bind::serial, rows.lower, rows.upper,
                                        std::move(body), rows_at_once()));
             body = std::move(blocks);
@@ -123,6 +124,10 @@ class RowChainNest {
         return bytes + bytes_along(roots, kernel_, std::move(written));
     }
     [[nodiscard]] std::int64_t rows_at_once() const { return block_ ? lanes_ : 1; }
+    /// Tasks hold whole blocks, but for the last one where rows are left over.
+    [[nodiscard]] bool is_in_whole_blocks() const {
+        return block_->axis.extent % rows_at_once() == 0;
+    }
     /// The row's number in the block.
     [[nodiscard]] AffineForm row_in_block() const {
         return block_ ? form(block_->axis.var) - form(block_->first) : form(0);
@@ -140,8 +145,7 @@ class RowChainNest {
         Lanes lanes{rows_at_once(), 1, {}};
         for (const BoundTerm& term : block_->upper)
             lanes.limit.push_back({term.form - term.divisor * form(block_->first), term.divisor});
-        // Tasks hold whole blocks, but for the last one where rows are left over.
-        if (block_->axis.extent % rows_at_once() == 0) lanes.limit.clear();
+        if (is_in_whole_blocks()) lanes.limit.clear();
         return over_lanes(kernel_.nest, lanes, [&](const AffineForm& lane) {
             Substitution row;
             row.replace(block_->axis.var, form(block_->first) + lane);
@@ -288,6 +292,21 @@ class RowChainNest {
         body.push_back(make_store(buffer, {row_in_block()}, reduced));
         body = each_row(std::move(body));
         return read;
+    }
+    /// What stands for the rows that a block lacks.
+    Body clear_partial() {
+        Body body;
+        for (const auto& [dtype, partial] : partial_) {
+            const VarId row = kernel_.nest.add(Var{kernel_.nest.at(block_->axis.var).name});
+            Body lanes = over_lanes(kernel_.nest, {lanes_, 1, {}}, [&](const AffineForm& lane) {
+                Body store;
+                store.push_back(
+                    make_store(partial, {form(row, lanes_) + lane}, make_number(dtype, 0)));
+                return store;
+            });
+            body.push_back(make_loop(row, Bind::serial, rows_at_once(), std::move(lanes)));
+        }
+        return body;
     }
     /// The lanes of all rows of the block, those that it lacks too: nothing reads what they give.
     Value fold_together(Body& body, const Accumulator& accumulator, std::int64_t unroll) {

@@ -59,6 +59,7 @@ TEST_CASE("short rows are taken several at a time, in whole blocks and in what i
         });
     };
     const std::string programs[] = {
+        "Y[i] := sum[k](X[i,k])",
         "Y[i] := log(sum[k](X[i,k]^2) + 1)",
         "Y[i] := tanh(max[k](X[i,k]))*sqrt(i) + log(i+1)",
         softmax,
@@ -89,6 +90,15 @@ TEST_CASE("short rows are taken several at a time, in whole blocks and in what i
     CHECK(steps("Y[a,i,k] := X[a,i,k]*rsqrt(sum[l](X[a,i,l]^2))", rows({3, 50, 20})) == 1);
     CHECK(steps("Y[i,k] := X[i,k] - max[l](X[i,l]); s[i] := Y[i,k]", rows({40, 30}, DType::f16)) <=
           2);
+    for (const std::int64_t length : {5, 9, 10, 17, 33}) {
+        CAPTURE(length);
+        CHECK(is_in_blocks("Y[i] := max[k](X[i,k])", rows({100, length})));
+        CHECK(steps("Y[i] := max[k](X[i,k])", rows({100, length})) == 1);
+    }
+    for (const DType dtype : {DType::i8, DType::i32, DType::u64})
+        CHECK(steps("Y[i] := min[k](X[i,k])", rows({70, 24}, dtype)) == 1);
+    CHECK(steps("Y[i] := any[k](X[i,k] > 0)", rows({70, 24})) == 1);
+    CHECK(steps("Y[i] := prod[k](X[i,k])", rows({37, 10}, DType::f64)) == 1);
     // Longer rows do not stay in the first-level cache.
     CHECK_FALSE(is_in_blocks(softmax, rows({64, 300})));
 }
