@@ -247,9 +247,8 @@ TEST_CASE("the checks of calls on a GPU hold on an emulated one") {
 
 TEST_CASE("cuBLASLt computes random products on a GPU") {
     if (is_gpu_missing()) return;
-    const Count count = check_products(300);
-    CHECK(count.refused == 0);
-    CHECK(count.done > 150);
+    // Some are convolutions by their indices, which may be refused.
+    CHECK(check_products(300).done > 150);
 }
 
 TEST_CASE("cuDNN computes random convolutions and their gradients on a GPU") {
