@@ -85,7 +85,7 @@ const std::vector<Sample>& large_samples() {
         {"m[i] := mean[j](X[i,j])\nv[i] := mean[j]((X[i,j] - m[i])^2)\n"
          "Y[i,j] := (X[i,j] - m[i]) / sqrt(v[i] + 1e-5) * g[j] + b[j]",
          {{"X", {200, 1023}}, {"g", {1023}}, {"b", {1023}}}},
-        {"Y[n,d] := E[J[n],d]", {{"E", {40, 4}}, {"J", {40'000}}}},
+        {"Y[n,d] := E[wrap(J[n]),d]", {{"E", {40, 4}}, {"J", {40'000}}}},
     };
     return samples;
 }
