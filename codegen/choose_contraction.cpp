@@ -26,6 +26,8 @@ constexpr double operations_of_pair = 1.08;
 
 /// Below this many points tiles do not pay for their code.
 constexpr double least_points = 4096;
+/// Of the first-level cache: 64 sets of a line.
+constexpr std::int64_t way_bytes = 4096;
 /// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
 /// where it stands, without tiles.
 constexpr double most_packed = 268'435'456;
@@ -295,10 +297,19 @@ class Chooser {
         const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;
         return axis.extent <= ways || step == 0 || step % sets_bytes != 0;
     }
+    /// Whether the rows of a tile, which are read side by side, are more than their sets of the
+    /// first-level cache hold: each line is lost before its next element is asked for.
+    [[nodiscard]] bool share_too_few_sets(const Load& load) const {
+        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
+        const std::int64_t step =
+            std::abs(load.at.affine.coefficient(choice_.row_axis.var)) * bytes;
+        if (step < line_bytes) return false;
+        const std::int64_t sets = way_bytes / std::gcd(step, way_bytes);
+        return ceil_div(choice_.tile.rows, sets) > target_.l1_bytes / way_bytes;
+    }
     /// Whether the lines of all reduced points are more than their sets of the first-level cache
     /// hold: points some multiple of 1 KiB apart, say, share four sets.
     [[nodiscard]] bool overflows_sets(const Load& load) const {
-        constexpr std::int64_t way_bytes = 4096;  // 64 sets of a line
         const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
         std::int64_t lines = 1;
         std::int64_t step = way_bytes;
@@ -396,9 +407,12 @@ class Chooser {
     /// Of a tile whose rows stand in lines of their own: those that the first-level cache does not
     /// hold come again, unless they are read so fully that hardware has fetched them.
     [[nodiscard]] double cycles_of_rows_apart(const Value& term) const {
+        constexpr double of_conflict = 1.3;      // 8x2048 by 2048x2048 transposed: 2.0 ms, not 1.1
         constexpr double of_second_level = 0.6;  // they overlap
         constexpr double of_third_level = 4;
         constexpr double points_of_full_line = 8;
+        if (share_too_few_sets(std::get<Load>(term->term)))
+            return of_conflict * double(choice_.tile.rows) * depth_;
         const double lines = lines_of_rows(term);
         const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
         if (!is_sparse || lines * double(line_bytes) <= double(target_.l1_bytes)) return 0;

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <complex>
+#include <limits>
 
+#include "base/match.h"
 #include "codegen/keyed_values.h"
 #include "dsl/neutral.h"
 #include "dsl/walk.h"
@@ -60,7 +64,8 @@ class Parts {
     void add_partial(std::int64_t parts) {
         BoundProgram& program = make_.program();
         const BoundTensor target = program.at(update_.target);
-        const DType type = target.dtype;
+        const bool counts = is_counted(target.dtype);
+        const DType type = counts ? DType::i32 : target.dtype;
         Shape shape = {parts};
         shape.insert(shape.end(), target.shape.begin(), target.shape.end());
         const TensorId cleared = make_.array(target.name + "_parts", type, shape);
@@ -69,10 +74,12 @@ class Parts {
         make_.define(cleared, all, identity(make_.context(), *reducer_, type));
 
         const IndexId part = make_.index("part", parts);
-        TensorId partial = add_updates(cleared, part, length_, 0, length_);
+        const Expr one = make_.context().cast(make_.integer(1), type);
+        const Expr value = counts ? one : update_.value;
+        TensorId partial = add_updates(cleared, value, part, length_, 0, length_);
         const std::int64_t done = parts * length_;
         const std::int64_t rest = extent(found_.points[0]) - done;
-        if (rest > 0) partial = add_updates(partial, make_.index("part", 1), 0, done, rest);
+        if (rest > 0) partial = add_updates(partial, value, make_.index("part", 1), 0, done, rest);
 
         BoundEquation total = update_;
         total.is_injective = true;
@@ -86,14 +93,37 @@ class Parts {
             place.push_back(total.at.back());
         }
         total.value = make_.context().access(partial, place, type);
-        total.reduction = Reduction{
-            .reducer = *reducer_, .indices = {over}, .condition = Expr(), .accumulator = type};
+        if (counts) total.value = make_.context().cast(total.value, target.dtype);
+        if (counts && !is_literal(update_.value, 1))
+            total.value = make_.context().apply(
+                Op::mul, {total.value, make_.context().cast(update_.value, target.dtype)},
+                target.dtype);
+        total.reduction = Reduction{.reducer = *reducer_,
+                                    .indices = {over},
+                                    .condition = Expr(),
+                                    .accumulator = target.dtype};
         program.equations.push_back(std::move(total));
     }
 
-    /// The updates of `count` points of each part, which begin at `first + part * stride`.
-    TensorId add_updates(TensorId previous, IndexId part, std::int64_t stride, std::int64_t first,
-                         std::int64_t count) {
+    /// Whether a constant is added: times what the points of a part are counted as, in integers,
+    /// which takes 0.8 of the time of adding floats and rounds once.
+    [[nodiscard]] bool is_counted(DType type) const {
+        constexpr auto most_counted = double(std::numeric_limits<std::int32_t>::max());
+        const auto* literal = std::get_if<Literal>(&update_.value->term);
+        if (reducer_ != Reducer::sum || !is_floating(type) || literal == nullptr) return false;
+        double updates = double(length_);
+        for (const IndexId id : update_.indices)
+            if (id != found_.points[0]) updates *= double(make_.program().at(id).extent());
+        return updates < most_counted &&
+               match(
+                   literal->value, [](const std::complex<double>&) { return false; },
+                   [](auto number) { return std::isfinite(double(number)); });
+    }
+
+    /// The updates by `value` of `count` points of each part, which begin at `first + part *
+    /// stride`.
+    TensorId add_updates(TensorId previous, Expr value, IndexId part, std::int64_t stride,
+                         std::int64_t first, std::int64_t count) {
         BoundProgram& program = make_.program();
         BoundTensor next = program.at(previous);
         next.previous = previous;
@@ -109,7 +139,7 @@ class Parts {
         for (const IndexId id : update_.indices) updates.indices.push_back(id == cut ? each : id);
         for (Expr& subscript : updates.at) subscript = make_.with(subscript, here);
         updates.at.insert(updates.at.begin(), make_.value(part));
-        updates.value = make_.with(updates.value, here);
+        updates.value = make_.with(value, here);
         if (is_half(updates.value->dtype))
             updates.value = make_.context().cast(updates.value, next.dtype);
         program.equations.push_back(std::move(updates));

@@ -56,10 +56,11 @@ void lower_serial(Kernel kernel, PlanBuilder& builder);
 /// Kernels that pass over the same rows, as one. False, and nothing done, where they do better
 /// apart.
 [[nodiscard]] bool lower_row_chain(RowChain chain, PlanBuilder& builder);
-/// Whether reductions over so many lanes are of rows so short that as many are taken at a time,
-/// their lanes folded side by side and what is computed of their results in lanes.
-[[nodiscard]] bool are_short_rows(const Kernel& kernel, std::int64_t lanes);
-/// False, and nothing done, where they are not.
+/// Whether a reduction over so many lanes, `results` side by side, is of rows so short that as many
+/// as lanes are taken at a time: their lanes are folded side by side, and what is computed of their
+/// results runs in lanes.
+[[nodiscard]] bool are_short_rows(const Kernel& kernel, std::int64_t lanes, std::int64_t results);
+/// Takes short rows so. False, and nothing done, where `are_short_rows` does not hold.
 [[nodiscard]] bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes,
                                     PlanBuilder& builder);
 /// What may be a stage of a chain: what runs in lanes along its rows. Refers to the target.

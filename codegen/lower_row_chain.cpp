@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "codegen/fold_indices.h"
 #include "codegen/kept_values.h"
 #include "codegen/kernel_work.h"
@@ -63,6 +64,8 @@ class RowChainNest {
         stages_ = values_of_stages(chain_);
         choose_block();
     }
+
+    [[nodiscard]] bool has_blocks() const noexcept { return block_.has_value(); }
 
     void run() {
         keep_values();
@@ -511,20 +514,23 @@ bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     return true;
 }
 
-bool are_short_rows(const Kernel& kernel, std::int64_t lanes) {
-    if (!kernel.body || kernel.is_arg_reduction() || !kernel.conditions.is_empty() ||
+bool are_short_rows(const Kernel& kernel, std::int64_t lanes, std::int64_t results) {
+    if (!kernel.body || results > 1 || kernel.is_arg_reduction() || !kernel.conditions.is_empty() ||
         kernel.has_meeting_writes() || kernel.free.empty() || lanes < 2)
         return false;
     const Axis& row = kernel.free.back();
     const bool are_in_lanes = std::ranges::none_of(kernel.writes, [&](const Store& write) {
         return write.combine || write.at.computed || write.at.affine.coefficient(row.var) != 1;
     });
+    const std::int64_t elements = lanes * points(kernel.reduced);
+    // A block is no more than a task: as many points as lanes are computed at once.
     return are_in_lanes && row.extent >= 2 * lanes &&
-           lanes * points(kernel.reduced) * bytes_along({kernel.body}, kernel) <= most_block_bytes;
+           elements * bytes_along({kernel.body}, kernel) <= most_block_bytes &&
+           double(points(kernel.reduced)) * body_cost(kernel) <= task_cycles;
 }
 
 bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder) {
-    if (lanes.tile.results() > 1 || !are_short_rows(kernel, lanes.lanes)) return false;
+    if (!are_short_rows(kernel, lanes.lanes, lanes.tile.results())) return false;
     RowChain chain{
         .kernel = kernel,
         .stages = {{.reducer = kernel.reducer, .body = kernel.body, .writes = kernel.writes}},
@@ -532,7 +538,9 @@ bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& 
         .results = {},
         .unread = {}};
     Schedule schedule{Strategy::row_reduction, kernel.nest.name, work_of(kernel)};
-    RowChainNest(chain, lanes, 2 * lanes.lanes, builder.target(), schedule).run();
+    RowChainNest nest(chain, lanes, 2 * lanes.lanes, builder.target(), schedule);
+    RICCI_ASSERT(nest.has_blocks(), "short rows are taken in blocks");
+    nest.run();
     builder.add_step(std::move(chain.kernel), std::move(schedule));
     return true;
 }

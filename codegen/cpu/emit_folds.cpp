@@ -3,6 +3,11 @@
 // Folding the lanes of one vector takes a shuffle and an operation for each halving: 8 instructions
 // for 16 lanes. Two vectors are halved together by two shuffles and one operation that give one
 // vector, so that 16 rows take 45 instructions instead of 128, and their results stand in lanes.
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
 
 #include "codegen/cpu/nest_emitter.h"
@@ -12,7 +17,7 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// What one shuffle of x86 moves elements in; it moves whole pieces by another.
+/// Most shuffles of x86 move elements inside such pieces only; others move whole pieces.
 constexpr std::size_t piece_bytes = 16;
 
 struct Folding {
@@ -91,9 +96,7 @@ const Store* NestEmitter::as_fold_of_rows(const Loop& loop) const {
                          load->at.affine.coefficient(lanes->var) == 1 &&
                          store->at.affine.coefficient(lanes->var) == 0 &&
                          store->at.affine.coefficient(loop.var) == 1;
-    return is_fold && store->value->dtype == dtype && dtype != DType::boolean && !is_half(dtype)
-               ? store
-               : nullptr;
+    return is_fold && store->value->dtype == dtype ? store : nullptr;
 }
 
 void NestEmitter::fold_rows(const Loop& loop, const Store& store) {
@@ -104,7 +107,9 @@ void NestEmitter::fold_rows(const Loop& loop, const Store& store) {
         vector_loop(lanes, [&] { rows.push_back(wide(start_value(store.value))); });
     }
     const DType dtype = nest_.at(store.buffer).dtype;
-    const Wide folded = Folding{*store.combine, dtype}(rows);
+    // Bits would be taken apart one by one: they are folded as the bytes that they are in memory.
+    for (Wide& row : rows) row = to_memory(store.buffer, row);
+    const Wide folded = from_memory(store.buffer, Folding{*store.combine, dtype}(rows));
     vector_loop(loop, [&] {
         const Access place = access(store.buffer, store.at);
         store_lanes(store, place,

@@ -4,7 +4,8 @@
 // Elementary Functions", 1980, ch. 6), e^r by a minimax polynomial. With AVX-512 n is rounded to
 // sixteenths, |r| <= ln(2)/32, and the fractions of 2^n come from a table in a register (P. T. P.
 // Tang, "Table-driven implementation of the exponential function in IEEE floating-point
-// arithmetic", ACM TOMS 15, 1989): two multiply-adds fewer of f32, four of f64.
+// arithmetic", ACM TOMS 15, 1989): two multiply-adds fewer of f32, four of f64, for two
+// permutations.
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -28,8 +29,8 @@ struct Reduced {
     Wide remainder;  ///< x - n ln 2
 };
 
-/// x - n ln 2, for |x| below 2^10: n times the upper part of ln 2 is exact, with and without fma,
-/// and the difference too.
+/// x - n ln 2. The product of n and the upper part of ln 2 is exact for whole n below 2^9 in f32,
+/// 2^20 in f64; of sixteenths where it is not rounded, in an fma.
 Wide without_powers(Wide x, Wide n) {
     const Wide rest = multiply_add(n, pick(x, -0.693145751953125, -0.69314718048553913832), x);
     return multiply_add(n, pick(x, -1.42860677e-06, -7.4406171100123968e-11), rest);
@@ -60,24 +61,26 @@ Wide exp_by_polynomial(Wide x, std::optional<Wide> tail, int shift) {
     return y * power_of_two(half, y) * power_of_two(power - half, y);
 }
 
-/// 2^(k/16) for k < 16 as f64, and what each loses by that.
+/// 2^(k/16) for k < 16 in a type, and what each loses by that.
 struct Powers {
     std::array<double, table_size> heads{}, tails{};
 };
+template <class T>
 Powers powers_of_sixteenths() {
     Powers powers;
     for (unsigned k = 0; k < table_size; ++k) {
         const auto power = std::exp2(static_cast<long double>(k) / table_size);
-        powers.heads[k] = static_cast<double>(power);
-        powers.tails[k] = static_cast<double>(power - powers.heads[k]);
+        powers.heads[k] = static_cast<T>(power);
+        powers.tails[k] = static_cast<T>(power - powers.heads[k]);
     }
     return powers;
 }
 
-/// The same with AVX-512's instructions. Where the result is 0 or infinite what is left of x is
-/// some small number; NaN passes in n.
+/// e^(x + tail) 2^shift with AVX-512's instructions. Where it is 0 or infinite what is left of x
+/// is some small number; NaN passes in n.
 Wide exp_by_table(Wide x, std::optional<Wide> tail, int shift) {
-    static const auto powers = powers_of_sixteenths();
+    static const auto of_f32 = powers_of_sixteenths<float>();
+    static const auto of_f64 = powers_of_sixteenths<double>();
     // As round_product(), with four binary places: they are the last bits.
     const Wide magic = pick(x, 0x1.8p19, 0x1.8p48);
     const Wide shifted = multiply_add(x, x.number(std::numbers::log2e), magic);
@@ -88,12 +91,11 @@ Wide exp_by_table(Wide x, std::optional<Wide> tail, int shift) {
                               {0.49999999999999589, 0.16666666664409541, 0.041666666694339223,
                                0.0083334721806759306, 0.0013888575709532704});
     const Wide k = shifted.as_integer();
-    const Wide power = look_up(powers.heads, k);
+    // Without the tails all results of one k would be off by the same half a unit.
+    const auto& [heads, tails] = x.is_double() ? of_f64 : of_f32;
+    const Wide power = look_up(heads, k);
     const Wide q = multiply_add(r, p, x.number(1));
-    // Without the tail f64 would be off by 1.1 units in the last place; f32 happens to stay
-    // below 1.
-    const Wide y = x.is_double() ? multiply_add(power * r, q, look_up(powers.tails, k)) + power
-                                 : multiply_add(power * r, q, power);
+    const Wide y = multiply_add(power * r, q, look_up(tails, k)) + power;
     // It rounds n down.
     return scale(y, shift == 0 ? n : n + double(shift));
 }

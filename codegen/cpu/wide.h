@@ -112,9 +112,10 @@ void allow_avx512(llvm::Module& module);
 Wide scale(Wide y, Wide n);
 /// `a` with its magnitude cut to `most`, a number; of NaN `most`. Wants `has_avx512`.
 Wide limit_magnitude(Wide a, Wide most);
-/// The elements of the table that the low 4 bits of integers say: f32 for integers of 32 bits, f64
-/// for those of 64. Wants `has_avx512` of such.
+/// Elements of a table that registers hold.
 constexpr unsigned table_size = 16;
+/// The elements of the table that the low 4 bits of integers say: f32 for integers of 32 bits, f64
+/// for those of 64. Wants `has_avx512` of f32 or f64.
 Wide look_up(const std::array<double, table_size>& table, Wide index);
 /// `a` where it is NaN, else `b`.
 Wide nan_of(Wide a, Wide b);

@@ -115,8 +115,8 @@ Shapes shapes(const Convolution& c) {
     if (!are_in_order(s.has_channels_last)) s.has_channels_last = !s.has_channels_last;
     if (!are_in_order(s.has_channels_last))
         refuse(
-            "convolution of arrays that do not all have their channels before the spatial "
-            "dimensions, or all behind them");
+            "convolution of arrays that are not all stored by image, channel and place, or all "
+            "by image, place and channel");
     for (TensorShape* shape : {&s.input, &s.filter, &s.output})
         fill_units(*shape, s.has_channels_last);
     return s;
@@ -210,9 +210,8 @@ class GraphMaker {
             if (s.filter > 1) (s.is_flipped ? some_flipped : some_plain) = true;
             strides.push_back(s.stride);
             dilations.push_back(s.dilation);
-            // Any number behind x from what is needed to a stride more gives the same places. Where
-            // none of them is equal cuDNN 9 computed most of random convolutions right, and 3
-            // wrong.
+            // Any number behind x from what is needed to less than a stride more gives the same
+            // places. Where none is equal cuDNN 9 computed 3 of some hundred random ones wrong.
             const std::int64_t needed = s.padding_behind();
             if (s.padding < needed || s.padding >= needed + s.stride)
                 refuse("convolution with unequal padding");

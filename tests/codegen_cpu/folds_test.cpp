@@ -51,7 +51,7 @@ template <class T>
 std::vector<T> small(std::int64_t count, std::uint64_t seed) {
     std::vector<T> result;
     for (const double number : numbers<double>(std::size_t(count), seed))
-        result.push_back(T(std::floor(4 * number)));
+        result.push_back(static_cast<T>(static_cast<int>(std::floor(4 * number))));
     return result;
 }
 
@@ -61,6 +61,7 @@ void check(DType dtype, const Target& target, std::int64_t lanes) {
     const std::vector<T> y = small<T>(lanes, 8);
     const std::pair<Reducer, std::function<T(T, T)>> reducers[] = {
         {Reducer::sum, [](T a, T b) { return T(a + b); }},
+        {Reducer::prod, [](T a, T b) { return T(a * b); }},
         {Reducer::max, [](T a, T b) { return std::max(a, b); }},
         {Reducer::min, [](T a, T b) { return std::min(a, b); }}};
     for (const auto& [reducer, step] : reducers) {
@@ -87,9 +88,44 @@ TEST_CASE("lanes of as many rows as lanes are folded each into its own result") 
             check<std::int8_t>(DType::i8, target, lanes);
             check<std::int32_t>(DType::i32, target, lanes);
             check<std::int64_t>(DType::i64, target, lanes);
+            check<std::uint8_t>(DType::u8, target, lanes);
+            check<std::uint32_t>(DType::u32, target, lanes);
         }
     }
     check<std::int16_t>(DType::i16, cpu::host_target(), 32);
+}
+
+TEST_CASE("bits are folded each row into its own") {
+    for (const Target& target : runnable_targets())
+        for (const std::int64_t lanes : {2, 8, 16, 32}) {
+            CAPTURE(target.cpu);
+            CAPTURE(lanes);
+            std::vector<std::uint8_t> x(std::size_t(lanes * lanes), 0);
+            const std::vector<std::uint8_t> none(std::size_t(lanes), 0);
+            const std::vector<std::uint8_t> all(std::size_t(lanes), 1);
+            for (std::int64_t row = 1; row < lanes; row += 3)
+                x[std::size_t(row * lanes + (7 * row) % lanes)] = 1;
+            const auto some = folded(DType::boolean, Reducer::any, target, lanes, x, none);
+            for (std::uint8_t& bit : x) bit = bit == 0 ? 1 : 0;
+            const auto every = folded(DType::boolean, Reducer::all, target, lanes, x, all);
+            for (std::int64_t row = 0; row < lanes; ++row) {
+                CHECK(some[std::size_t(row)] == (row % 3 == 1 ? 1 : 0));
+                CHECK(every[std::size_t(row)] == (row % 3 == 1 ? 0 : 1));
+            }
+        }
+}
+
+TEST_CASE("halves are folded as they are summed") {
+    constexpr std::int64_t lanes = 16;
+    std::vector<std::uint16_t> x;  // 1.0, 2.0 by turns in f16
+    for (std::int64_t i = 0; i < lanes * lanes; ++i) x.push_back(i % 2 == 0 ? 0x3c00 : 0x4000);
+    const std::vector<std::uint16_t> zeros(lanes, 0);
+    const auto sums = folded(DType::f16, Reducer::sum, cpu::host_target(), lanes, x, zeros);
+    const auto most = folded(DType::f16, Reducer::max, cpu::host_target(), lanes, x, zeros);
+    for (std::size_t row = 0; row < lanes; ++row) {
+        CHECK(sums[row] == 0x4e00);  // 24
+        CHECK(most[row] == 0x4000);
+    }
 }
 
 TEST_CASE("NaN passes through folded rows into its own result alone") {

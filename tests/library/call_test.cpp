@@ -120,8 +120,8 @@ Case one(const std::string& text, const Signature& signature) {
     return {std::move(*program), *call};
 }
 const std::string no_order =
-    "cuDNN has no convolution of arrays that do not all have their channels before the spatial "
-    "dimensions, or all behind them";
+    "cuDNN has no convolution of arrays that are not all stored by image, channel and place, or "
+    "all by image, place and channel";
 const Signature matrices = {{"A", array({20, 30})}, {"B", array({30, 24})}};
 const Signature image = {
     {"X", array({2, 3, 9, 10})}, {"W", array({4, 3, 3, 3})}, {"b", array({4})}};

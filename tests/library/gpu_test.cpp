@@ -255,7 +255,7 @@ TEST_CASE("cuDNN computes random convolutions and their gradients on a GPU") {
     if (is_gpu_missing()) return;
     const Count count = check_convolutions(100);
     MESSAGE(count.done << " done, " << count.refused << " without a plan");
-    CHECK(count.done > 0);
+    CHECK(count.done > 100);
 }
 
 TEST_CASE("libraries do the usual layers on a GPU") {

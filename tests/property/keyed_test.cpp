@@ -1,8 +1,11 @@
 // tests/property/keyed_test.cpp – updates whose places are data: keys in any order, any threads
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -29,12 +32,13 @@ Array keys(Keys kind, std::int64_t count, std::int64_t below) {
 }
 
 /// The bits of a result on one thread, after those on two and three were compared with it.
-Array same_bits(const Function& f, const Array& h, const Array& J, const Array& x) {
+Array same_bits(const Function& f, const Array& h, const Array& J,
+                const std::optional<Array>& x = std::nullopt) {
     const int before = num_threads();
     std::vector<Array> results;
     for (const int threads : {1, 2, 3}) {
         set_num_threads(threads);
-        results.push_back(f(h.copy(), J, x));
+        results.push_back(x ? f(h.copy(), J, *x) : f(h.copy(), J));
         CHECK(std::memcmp(results[0].data(), results.back().data(),
                           std::size_t(results[0].size()) * size_bytes(results[0].dtype())) == 0);
     }
@@ -43,6 +47,32 @@ Array same_bits(const Function& f, const Array& h, const Array& J, const Array& 
 }
 
 }  // namespace
+
+TEST_CASE("constants that many updates add are counted, and rounded once") {
+    const std::int64_t size = 100;
+    for (const Keys kind : {Keys::random, Keys::equal, Keys::few}) {
+        CAPTURE(int(kind));
+        const Array J = keys(kind, points, size);
+        const Array h = Array::zeros(DType::f32, {size});
+        std::vector<std::int64_t> counts(size);
+        for (const std::int32_t key : J.span<std::int32_t>()) ++counts[std::size_t(key)];
+        for (const auto& [term, value] :
+             {std::pair("1", 1.0F), std::pair("0.1", 0.1F), std::pair("(-3)", -3.0F)}) {
+            const Array counted = same_bits(compile(format("h[J[i]] += {}", term)), h, J);
+            for (std::size_t t = 0; t < std::size_t(size); ++t) {
+                const double exact = double(value) * double(counts[t]);
+                CHECK(std::abs(double(counted.span<float>()[t]) - exact) <=
+                      0x1p-22 * std::abs(exact));
+            }
+        }
+    }
+    // Infinity is added where a key is, and nowhere else.
+    const Array J = keys(Keys::equal, points, size);
+    const Array h = Array::zeros(DType::f32, {size});
+    const Array sums = same_bits(compile("h[J[i]] += 1e60"), h, J);
+    CHECK(sums.span<float>()[0] == 0);
+    CHECK(std::isinf(sums.span<float>()[size - 1]));
+}
 
 TEST_CASE("many updates of few elements are right and have the same bits on any threads") {
     const std::int64_t size = 100;
