@@ -111,7 +111,7 @@ class Parts {
         constexpr auto most_counted = double(std::numeric_limits<std::int32_t>::max());
         const auto* literal = std::get_if<Literal>(&update_.value->term);
         if (reducer_ != Reducer::sum || !is_floating(type) || literal == nullptr) return false;
-        double updates = double(length_);
+        double updates = double(length_ + most_parts);  // with what is left over
         for (const IndexId id : update_.indices)
             if (id != found_.points[0]) updates *= double(make_.program().at(id).extent());
         return updates < most_counted &&
