@@ -17,9 +17,6 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// Most shuffles of x86 move elements inside such pieces only; others move whole pieces.
-constexpr std::size_t piece_bytes = 16;
-
 struct Folding {
     Reducer reducer;
     DType dtype;

@@ -16,9 +16,6 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// What one shuffle of x86 moves elements in; it moves whole pieces by another.
-constexpr std::size_t piece_bytes = 16;
-
 using Rows = std::vector<llvm::Value*>;
 
 /// The same lanes, of which instruction selection does not ask where they come from.

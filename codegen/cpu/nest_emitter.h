@@ -25,6 +25,9 @@ class StoreInst;
 
 namespace ricci::codegen::cpu {
 
+/// Most shuffles of x86 move elements inside such pieces only; others move whole pieces.
+inline constexpr std::size_t piece_bytes = 16;
+
 /// Emits one nest as one LLVM function. Loops become control flow (`serial`), repetition
 /// (`unroll`) or lanes (`vector`): inside a vector loop a value is a vector when it depends on the
 /// lane and a scalar when it does not.

@@ -55,3 +55,17 @@ TEST_CASE("one thread computes what others would wait for longer than they save"
     // Nothing is handed over.
     CHECK(tasks("C[i,j] := A[i,k]*B[j,k]", 64, 784, 10) == std::vector<std::int64_t>{4});
 }
+
+TEST_CASE("rows that share sets of the first-level cache are read no more at once than it holds") {
+    const auto schedules = [](std::int64_t sum) {
+        const Signature given = {{"A", array({8, sum})}, {"B", array({2048, sum})}};
+        std::string all;
+        const BoundProgram program = bound("C[i,j] := A[i,k]*B[j,k]", given);
+        for (const auto& each : codegen::plan(program, example_target(64)).schedules)
+            all += str(each);
+        return all;
+    };
+    // Rows of 8 KiB: the first element of each stands in the same set of eight lines.
+    CHECK(schedules(2048).find("  tile j 14 ") == std::string::npos);
+    CHECK(schedules(2064).find("  tile j 14 ") != std::string::npos);
+}
