@@ -159,8 +159,8 @@ std::int64_t piece_bytes(const Kernel& kernel, const Touch& touch, const Axis& w
     return elements * std::int64_t(size_bytes(kernel.nest.at(touch.buffer).dtype));
 }
 
-/// Whether operands that no cache holds are read in short pieces, far from one point of the axis to
-/// the next, with the pieces of other results between.
+/// Whether operands that near caches do not hold are read in short pieces, far from one point of
+/// the axis to the next, with the pieces of other results between.
 bool is_far(const Kernel& kernel, const Axis& axis, const Target& target) {
     constexpr std::int64_t least_piece = 1 << 10;
     constexpr std::int64_t most_piece = 64 << 10;
@@ -177,7 +177,9 @@ bool is_far(const Kernel& kernel, const Axis& axis, const Target& target) {
         if (piece >= least_piece && piece <= most_piece && has_others_between)
             bytes += kernel.nest.at(touch.buffer).elements * size;
     }
-    return bytes > 8 * target.l2_bytes;
+    // Where hardware needs no requests, order gains from the third-level cache on.
+    const int caches = target.unasked_caches > 2 ? 2 : 8;
+    return bytes > caches * target.l2_bytes;
 }
 
 }  // namespace

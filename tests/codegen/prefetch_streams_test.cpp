@@ -109,3 +109,16 @@ TEST_CASE("requests are for the cache that suits the machine") {
     const codegen::Plan plan = codegen::plan(bound("y[i] := 2*a[i]", signature), target);
     CHECK_MESSAGE(count(str(plan.nests[0]), "prefetch a[i0 + 512] to L2") == 1, str(plan.nests[0]));
 }
+
+TEST_CASE("what hardware brings by itself is not asked for") {
+    const Signature signature = {{"a", array({5000})}};
+    Target target = example_target(64);
+    target.l2_bytes = 4096;
+    const auto requests = [&](int unasked_caches) {
+        target.unasked_caches = unasked_caches;
+        const codegen::Plan plan = codegen::plan(bound("y[i] := 2*a[i]", signature), target);
+        return count(str(plan.nests[0]), "prefetch a[");
+    };
+    CHECK(requests(4) == 1);
+    CHECK(requests(5) == 0);
+}
