@@ -2,6 +2,7 @@
 #include "codegen/pack.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <utility>
 
@@ -61,6 +62,7 @@ class Packer {
         kernel_.conditions = kernel.conditions;
         lanes_ = std::max<std::int64_t>(
             1, builder.target().vector_bytes / (pair_ * std::int64_t(size_bytes(term->dtype))));
+        if (pair_ == 1) merge_reduced();
     }
 
     Panels run(const std::vector<Axis>& batch, Side side) {
@@ -91,6 +93,17 @@ class Packer {
     }
 
   private:
+    /// Reduced axes that the operand walks as one, so that rows of memory are long. The end of a
+    /// pair would be another.
+    void merge_reduced() {
+        Kernel merged = kernel_;
+        merged.free.clear();
+        merged.body = term_;
+        merge_axes(merged);
+        kernel_.reduced = merged.reduced;
+        kernel_.conditions = merged.conditions;
+        term_ = merged.body;
+    }
     /// Whether slices share panels: these are packed once, before all slices.
     [[nodiscard]] bool serves_several_slices() const {
         bool is_of_slice = false;
@@ -295,20 +308,36 @@ class Packer {
     /// Rows that are contiguous in a reduced axis, or in an outer one, become lines: squares
     /// of lanes by points of that axis are loaded by rows and stored by lines.
     void find_squares() {
-        constexpr std::int64_t least_side = 4;
+        constexpr std::int64_t least_lanes = 4;
+        constexpr std::int64_t least_side = 8;
         if (!kernel_.conditions.is_empty() || is_contiguous(term_, tiling_.axis.var) ||
-            lanes_of_line() < std::min(least_side, lanes_))
+            lanes_of_line() < std::min(least_lanes, lanes_))
             return;
+        const std::int64_t least = std::min(least_side, lanes_of_line());
         std::vector<Axis> axes = {kernel_.reduced.rbegin(), kernel_.reduced.rend()};
         axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
         for (const Axis& axis : axes)
-            if (axis.extent >= lanes_of_line() && is_contiguous(term_, axis.var)) {
+            if (axis.extent >= least && is_contiguous(term_, axis.var)) {
                 squares_ = axis;
+                side_of_square_ = best_side(axis.extent, least);
                 break;
             }
         if (has_outer_squares())
             strip_ = {kernel_.nest.add(Var{kernel_.nest.at(squares_->var).name + "_strip"}),
-                      ceil_div(squares_->extent, lanes_of_line())};
+                      ceil_div(squares_->extent, side_of_square_)};
+    }
+    /// Of squares along an axis: small ones take more instructions, large ones leave more points
+    /// over, whose lines are gathered.
+    [[nodiscard]] std::int64_t best_side(std::int64_t extent, std::int64_t least) const {
+        const auto cycles = [&](std::int64_t side) {
+            const double of_point = double(2 + std::bit_width(std::uint64_t(side))) / double(side);
+            return double(extent / side * side) * of_point +
+                   double(extent % side) * gathered_cycles / double(lanes_);
+        };
+        std::int64_t best = least;
+        for (std::int64_t side = 2 * least; side <= std::min(lanes_of_line(), extent); side *= 2)
+            if (cycles(side) <= cycles(best)) best = side;
+        return best;
     }
     [[nodiscard]] bool has_outer_squares() const {
         return squares_ && std::ranges::find(kernel_.reduced, *squares_) == kernel_.reduced.end();
@@ -316,13 +345,16 @@ class Packer {
     /// The body at every point of the squares of this strip, where their axis is an outer one.
     Body over_outer_squares(Body body) const {
         if (!has_outer_squares()) return body;
-        const AffineForm first = form(strip_.var, lanes_of_line());
-        const AffineForm end = first + form(lanes_of_line());
+        const AffineForm first = form(strip_.var, side_of_square_);
+        const AffineForm end = first + form(side_of_square_);
         return wrap({{*squares_, bound(first), with(bound(squares_->extent), end)}},
                     std::move(body));
     }
-    Body transpose(const Lanes& lanes) {
+    Body transpose(const Lanes& lines_of_rest) {
         Nest& nest = kernel_.nest;
+        Lanes lanes = lines_of_rest;
+        lanes.lanes = side_of_square_;
+        lanes.unroll = ceil_div(tiling_.step, lanes.lanes);
         const Axis last = *squares_;
         const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
         const VarId square = nest.add(Var{"square"});
@@ -349,7 +381,7 @@ class Packer {
         };
         const auto rest = [&](const Points& at) {
             const auto vectors = [&](const Points& each) {
-                return vectors_of_elements(lanes, each, form(0));
+                return vectors_of_elements(lines_of_rest, each, form(0));
             };
             if (is_paired) return over_pairs(bound(whole), bound(last.extent), vectors);
             Body loop;
@@ -363,9 +395,12 @@ class Packer {
             return loop;
         };
         if (!has_outer_squares()) {
-            Body body = over_lines(over_points_but(last, along));
-            if (whole < last.extent) append(body, over_points_but(last, rest));
-            return body;
+            // Both at one point of the other axes: what they read is near.
+            return over_points_but(last, [&](const Points& at) {
+                Body body = over_lines(along(at));
+                if (whole < last.extent) append(body, rest(at));
+                return body;
+            });
         }
         // Along each line of squares: the rows of one are near those of the next.
         Body squares = over_lines(over_points_but(last, lines));
@@ -448,7 +483,7 @@ class Packer {
         std::vector<Axis> order = panels_.outer;
         if (has_outer_squares()) {
             std::ranges::replace(order, *squares_, strip_);
-            cycles_ *= double(lanes_of_line());
+            cycles_ *= double(side_of_square_);
         }
         order.push_back(tile_);
         TaskSplit split = split_tasks(kernel_, order, 1, cycles_);
@@ -461,7 +496,7 @@ class Packer {
         builder_.add_step(std::move(kernel_), std::move(schedule_));
     }
 
-    const Value& term_;
+    Value term_;
     const Tiling& tiling_;
     std::int64_t pair_;  ///< points side by side: 2 or 1
     PlanBuilder& builder_;
@@ -472,7 +507,8 @@ class Packer {
     Layout layout_ = Layout::interleaved;
     Axis tile_;
     BufferId buffer_{};
-    std::optional<Axis> squares_;     ///< its points and lines are squares, transposed
+    std::optional<Axis> squares_;  ///< its points and lines are squares, transposed
+    std::int64_t side_of_square_ = 1;
     Axis strip_;                      ///< of as many points as there are lanes, where it is outer
     std::optional<AxisRange> block_;  ///< blocks of reduced points, outside the panels of a task
     std::int64_t lanes_ = 1;

@@ -82,42 +82,6 @@ TEST_CASE("batches, several rows and several reduced axes") {
           {{"A", array({20, 10})}, {"v", array({10})}, {"B", array({10, 33})}});
 }
 
-TEST_CASE("operands that are contiguous along neither side's axis are packed by squares") {
-    const auto check_packed = [](const std::string& text, const Signature& signature) {
-        CHECK(str(codegen::plan(bound(text, signature), example_target(64)))
-                  .find("step of a point; transposed") != std::string::npos);
-        check(text, signature);
-    };
-    for (const std::int64_t d : {16, 32, 37})
-        for (const std::int64_t e : {24, 19})
-            check_packed("C[a,c,d,e] := A[e,f,a,d]*B[c,f]",
-                         {{"A", array({e, 21, 3, d})}, {"B", array({26, 21})}});
-    // In tasks along that axis, too.
-    const Signature batched{{"A", array({32, 64, 4096})}, {"B", array({4096, 64, 32})}};
-    const std::string plan =
-        str(codegen::plan(bound("C[b,m,n] := A[m,k,b]*B[b,k,n]", batched), example_target(64)));
-    CHECK(plan.find("tasks 1 ") == std::string::npos);
-}
-
-TEST_CASE("rows are packed side by side, as squares or lines; others are copied") {
-    const auto check_rows = [](const std::string& rows, const std::string& text,
-                               const Signature& signature) {
-        const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
-        CHECK_MESSAGE(plan.find(rows) != std::string::npos, plan);
-        check(text, signature);
-    };
-    const std::string beside = "C[i,j] := A[k,i]*B[k,j]";
-    check_rows("step of a point\n", beside, {{"A", array({261, 37})}, {"B", array({261, 145})}});
-    check_rows("step of a point\n", "C[b,i,j] := A[l,b,k,i]*B[l,k,j]",
-               {{"A", array({13, 2, 20, 29})}, {"B", array({13, 20, 150})}});
-    const std::string apart = "C[i,j] := A[i,k]*B[k,j]";
-    check_rows("step of a point; transposed", apart,
-               {{"A", array({37, 261})}, {"B", array({261, 145})}});
-    check_rows("step of a point; transposed", apart,
-               {{"A", array({37, 261}, DType::f64)}, {"B", array({261, 99}, DType::f64)}});
-    check_rows("step of a row; copied", "C[i,j] := sum[k,l](A[i,k,l]*B[l,k,j])",
-               {{"A", array({37, 50, 3})}, {"B", array({3, 50, 145})}});
-}
 TEST_CASE("tiles read shared elements where they stand") {
     const Signature forward = {{"X", array({2, 5, 13, 21})}, {"W", array({17, 5, 3, 3})}};
     for (const char* text :

@@ -1,0 +1,89 @@
+// tests/codegen/pack_test.cpp – how operands of contractions are laid out in panels
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "codegen/plan.h"
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+std::string plan_text(const std::string& text, const Signature& signature, int vector_bytes = 64) {
+    return str(codegen::plan(bound(text, signature), example_target(vector_bytes)));
+}
+
+void check(const std::string& text, const Signature& signature) {
+    const BoundProgram program = bound(text, signature);
+    INFO(text);
+    for (const int vector_bytes : {64, 32, 16})
+        CHECK(interpreted_difference(program, signature, example_target(vector_bytes)) == "");
+    CHECK(compiled_difference(program, signature) == "");
+}
+
+}  // namespace
+
+TEST_CASE("operands that are contiguous along neither side's axis are packed by squares") {
+    const auto check_packed = [](const std::string& text, const Signature& signature) {
+        CHECK(plan_text(text, signature).find("step of a point; transposed") != std::string::npos);
+        check(text, signature);
+    };
+    for (const std::int64_t d : {16, 32, 37})
+        for (const std::int64_t e : {24, 19})
+            check_packed("C[a,c,d,e] := A[e,f,a,d]*B[c,f]",
+                         {{"A", array({e, 21, 3, d})}, {"B", array({26, 21})}});
+    // In tasks along that axis, too.
+    const Signature batched{{"A", array({32, 64, 4096})}, {"B", array({4096, 64, 32})}};
+    const std::string plan = plan_text("C[b,m,n] := A[m,k,b]*B[b,k,n]", batched);
+    CHECK(plan.find("tasks 1 ") == std::string::npos);
+}
+
+TEST_CASE("rows are packed side by side, as squares or lines; others are copied") {
+    const auto check_rows = [](const std::string& rows, const std::string& text,
+                               const Signature& signature) {
+        const std::string plan = plan_text(text, signature);
+        CHECK_MESSAGE(plan.find(rows) != std::string::npos, plan);
+        check(text, signature);
+    };
+    const std::string beside = "C[i,j] := A[k,i]*B[k,j]";
+    check_rows("step of a point\n", beside, {{"A", array({261, 37})}, {"B", array({261, 145})}});
+    check_rows("step of a point\n", "C[b,i,j] := A[l,b,k,i]*B[l,k,j]",
+               {{"A", array({13, 2, 20, 29})}, {"B", array({13, 20, 150})}});
+    const std::string apart = "C[i,j] := A[i,k]*B[k,j]";
+    check_rows("step of a point; transposed", apart,
+               {{"A", array({37, 261})}, {"B", array({261, 145})}});
+    check_rows("step of a point; transposed", apart,
+               {{"A", array({37, 261}, DType::f64)}, {"B", array({261, 99}, DType::f64)}});
+    check_rows("step of a point; transposed", "C[i,j] := sum[k,l](A[i,k,l]*B[l,k,j])",
+               {{"A", array({37, 50, 3})}, {"B", array({3, 50, 145})}});
+    check_rows("step of a row; copied", "C[i,j] := sum[k,l in 0:3](A[i,k,l]*B[l,k,j])",
+               {{"A", array({37, 50, 4})}, {"B", array({3, 50, 145})}});
+}
+
+TEST_CASE("taps that stand side by side are transposed as one row, in squares of fewer lanes") {
+    struct Case {
+        std::int64_t taps;  ///< of a row, and rows of them
+        int vector_bytes;
+        const char* squares;
+    };
+    // Only W walks them as one: 9 taps are one square of 8 and one left over; of 49, one is left by
+    // three of 16.
+    const Case cases[] = {{3, 64, "unroll p in 0..8"},
+                          {5, 64, "0..24 by 8"},
+                          {7, 64, "0..48 by 16"},
+                          {3, 32, "unroll p in 0..8"}};
+    const std::string text = "Y[n,c] := D[n,o,u,2*v]*W[o,c,u,v]";
+    for (const Case& each : cases) {
+        const Signature signature = {{"W", array({20, 37, each.taps, each.taps})},
+                                     {"D", array({30, 20, each.taps, 2 * each.taps})}};
+        const std::string plan = plan_text(text, signature, each.vector_bytes);
+        CHECK_MESSAGE(plan.find("step of a point; transposed") != std::string::npos, plan);
+        CHECK_MESSAGE(plan.find(each.squares) != std::string::npos, plan);
+        check(text, signature);
+    }
+    // Two rows of them are too few.
+    CHECK(plan_text(text, {{"W", array({20, 37, 2, 2})}, {"D", array({30, 20, 2, 4})}})
+              .find("step of a point; gathered") != std::string::npos);
+}
