@@ -13,6 +13,8 @@ namespace {
 
 /// Cycles of a gathered element, measured on Zen 5 and Sapphire Rapids: 1.3 to 1.7.
 constexpr double gather_cycles = 1.5;
+constexpr double far_gather_cycles = 2.25;
+constexpr std::int64_t page_bytes = 4096;
 /// Of each vector that lanes by short steps span: it is read or written, and shuffled.
 constexpr double shuffle_cycles = 2;
 /// Scattered elements cost a line each to be written and, first, to be read.
@@ -141,6 +143,9 @@ class Chooser {
                 cycles += vector_touch(touch, axis, lanes) / double(tile.results_of(touch));
         return cycles;
     }
+    [[nodiscard]] std::int64_t bytes_of(const Touch& touch) const {
+        return std::int64_t(size_bytes(kernel_.nest.at(touch.buffer).dtype));
+    }
     [[nodiscard]] double vector_touch(const Touch& touch, const Axis& axis,
                                       std::int64_t lanes) const {
         const std::int64_t step = touch.address.coefficient(axis.var);
@@ -152,7 +157,10 @@ class Chooser {
         if (touch.is_store) return scatter_cycles * double(lanes);
         // A row of the square is loaded, and interleaved with others.
         const double share = share_in_squares(touch, axis, lanes);
-        return share * (1 + std::log2(double(lanes))) + (1 - share) * gather_cycles * double(lanes);
+        // Lanes on pages of their own miss the TLB, and meet in few sets of a cache.
+        const bool are_pages_apart = !is_far && std::abs(step) * bytes_of(touch) >= page_bytes;
+        const double lane = are_pages_apart ? far_gather_cycles : gather_cycles;
+        return share * (1 + std::log2(double(lanes))) + (1 - share) * lane * double(lanes);
     }
     [[nodiscard]] std::int64_t lanes_of(const Axis& axis) const {
         return std::min(lanes_, power_of_two_above(axis.extent));

@@ -102,5 +102,14 @@ TEST_CASE("results whose points compute much are summed one after the other") {
     CHECK_FALSE(has(side_by_side, "s[i] := sum[j](exp(-(x[i]-y[j])^2)*b[j])", signature));
 }
 
+TEST_CASE("lanes that would stand on pages of their own run along the nearer axis") {
+    const auto is_by_row = [](std::int64_t size) {
+        return has_directive("row reduction", "y[b] := X[b,i,i]", {{"X", array({100, size, size})}},
+                             Target().l2_bytes, Forced::nothing);
+    };
+    CHECK(is_by_row(64));
+    CHECK_FALSE(is_by_row(20));
+}
+
 }  // namespace
 }  // namespace ricci::tests
