@@ -65,8 +65,8 @@ struct Target {
     std::int64_t l2_bytes = 1 << 20;
     std::int64_t l3_bytes = 32 << 20;  ///< shared by all cores, and by who else runs on the machine
     int stream_level = 1;              ///< the cache to ask for what loops over memory read soon
-    int unasked_caches = 2;  ///< second-level caches of arrays that come as fast without that
-    GpuTarget gpu = {};      ///< with a compute capability: code is for this GPU
+    bool has_fast_l3 = false;          ///< loops over it take as long without asking
+    GpuTarget gpu = {};                ///< with a compute capability: code is for this GPU
     /// Loops one after the other, without lanes, tiles and tasks: code for people to read.
     bool is_plain = false;
     Forced forced = Forced::nothing;

@@ -93,8 +93,8 @@ class Packer {
     }
 
   private:
-    /// Reduced axes that the operand walks as one, so that rows of memory are long. The end of a
-    /// pair would be another.
+    /// Joins reduced axes that the operand walks as one, so that rows of memory are long. Not of
+    /// pairs: these are of points of the last axis, and an odd one is filled up.
     void merge_reduced() {
         Kernel merged = kernel_;
         merged.free.clear();
@@ -305,11 +305,11 @@ class Packer {
         return body;
     }
 
-    /// Rows that are contiguous in a reduced axis, or in an outer one, become lines: squares
-    /// of lanes by points of that axis are loaded by rows and stored by lines.
+    /// Rows that are contiguous in a reduced axis, or in an outer one, become lines: squares of as
+    /// many lanes as points of that axis, or pairs of them, are loaded by rows and stored by lines.
     void find_squares() {
-        constexpr std::int64_t least_lanes = 4;
-        constexpr std::int64_t least_side = 8;
+        constexpr std::int64_t least_lanes = 4;  // fewer are not shuffled
+        constexpr std::int64_t least_side = 8;   // shorter rows are copied, or gathered
         if (!kernel_.conditions.is_empty() || is_contiguous(term_, tiling_.axis.var) ||
             lanes_of_line() < std::min(least_lanes, lanes_))
             return;
@@ -317,25 +317,34 @@ class Packer {
         std::vector<Axis> axes = {kernel_.reduced.rbegin(), kernel_.reduced.rend()};
         axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
         for (const Axis& axis : axes)
-            if (axis.extent >= least && is_contiguous(term_, axis.var)) {
+            if (lines_along(axis) >= least && is_contiguous(term_, axis.var)) {
                 squares_ = axis;
-                side_of_square_ = best_side(axis.extent, least);
+                side_of_square_ = best_side(lines_along(axis), least);
                 break;
             }
         if (has_outer_squares())
             strip_ = {kernel_.nest.add(Var{kernel_.nest.at(squares_->var).name + "_strip"}),
                       ceil_div(squares_->extent, side_of_square_)};
     }
-    /// Of squares along an axis: small ones take more instructions, large ones leave more points
-    /// over, whose lines are gathered.
-    [[nodiscard]] std::int64_t best_side(std::int64_t extent, std::int64_t least) const {
+    /// Reduced points of a line, where lines follow each other along the axis.
+    [[nodiscard]] std::int64_t points_of_line(const Axis& axis) const {
+        return axis == kernel_.reduced.back() ? pair_ : 1;
+    }
+    [[nodiscard]] std::int64_t lines_along(const Axis& axis) const {
+        return axis.extent / points_of_line(axis);
+    }
+    /// Of squares along an axis: small ones take more instructions an element, which are a load, a
+    /// store and log2(side) shuffles of `side` elements; large ones leave more lines over, which
+    /// are gathered.
+    [[nodiscard]] std::int64_t best_side(std::int64_t lines, std::int64_t least) const {
         const auto cycles = [&](std::int64_t side) {
-            const double of_point = double(2 + std::bit_width(std::uint64_t(side))) / double(side);
-            return double(extent / side * side) * of_point +
-                   double(extent % side) * gathered_cycles / double(lanes_);
+            const double of_element =
+                double(1 + std::bit_width(std::uint64_t(side))) / double(side);
+            return double(lines / side * side) * of_element +
+                   double(lines % side) * gathered_cycles / double(lanes_of_line());
         };
         std::int64_t best = least;
-        for (std::int64_t side = 2 * least; side <= std::min(lanes_of_line(), extent); side *= 2)
+        for (std::int64_t side = 2 * least; side <= std::min(lanes_of_line(), lines); side *= 2)
             if (cycles(side) <= cycles(best)) best = side;
         return best;
     }
@@ -354,14 +363,16 @@ class Packer {
         Nest& nest = kernel_.nest;
         Lanes lanes = lines_of_rest;
         lanes.lanes = side_of_square_;
-        lanes.unroll = ceil_div(tiling_.step, lanes.lanes);
+        const std::int64_t filled =
+            tile_.extent > 1 ? tiling_.step : std::min(tiling_.step, tiling_.axis.extent);
+        lanes.unroll = ceil_div(filled, lanes.lanes);
         const Axis last = *squares_;
         const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
         const VarId square = nest.add(Var{"square"});
         const VarId point = nest.add(Var{"p"});
         const AffineForm element = form(square, lanes.lanes);
-        const bool is_paired = pair_ > 1 && last == kernel_.reduced.back();
-        const std::int64_t step = is_paired ? pair_ : 1;
+        const std::int64_t step = points_of_line(last);
+        const bool is_paired = step > 1;
         const std::int64_t length = step * lanes.lanes;
         const std::int64_t whole = last.extent / length * length;
         Lanes across{lanes.lanes, 1, lanes.limit};
@@ -395,7 +406,7 @@ class Packer {
             return loop;
         };
         if (!has_outer_squares()) {
-            // Both at one point of the other axes: what they read is near.
+            // Squares and what they leave over at one point of the other axes: both read it.
             return over_points_but(last, [&](const Points& at) {
                 Body body = over_lines(along(at));
                 if (whole < last.extent) append(body, rest(at));
@@ -507,10 +518,10 @@ class Packer {
     Layout layout_ = Layout::interleaved;
     Axis tile_;
     BufferId buffer_{};
-    std::optional<Axis> squares_;  ///< its points and lines are squares, transposed
-    std::int64_t side_of_square_ = 1;
-    Axis strip_;                      ///< of as many points as there are lanes, where it is outer
-    std::optional<AxisRange> block_;  ///< blocks of reduced points, outside the panels of a task
+    std::optional<Axis> squares_;      ///< its points and lines are squares, transposed
+    std::int64_t side_of_square_ = 1;  ///< in lanes, and in lines
+    Axis strip_;                       ///< of as many points as a square, where it is outer
+    std::optional<AxisRange> block_;   ///< blocks of reduced points, outside the panels of a task
     std::int64_t lanes_ = 1;
     double cycles_ = 0;
 };

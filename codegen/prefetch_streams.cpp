@@ -23,6 +23,9 @@ namespace {
 
 /// Lines of all streams of a loop between a request and its load: two KiB. Half as many gain less.
 constexpr std::int64_t lines_ahead = 32;
+/// Arrays of up to so many second-level caches come as fast without requests.
+constexpr std::int64_t caches_kept = 2;
+constexpr std::int64_t caches_kept_with_fast_l3 = 8;
 /// Lines of a turn of a loop, at most, and streams of a loop.
 constexpr std::int64_t most_lines = 32;
 constexpr std::size_t most_streams = 8;
@@ -120,6 +123,9 @@ class Prefetcher {
         return requests;
     }
 
+    [[nodiscard]] std::int64_t kept_bytes() const {
+        return (target_.has_fast_l3 ? caches_kept_with_fast_l3 : caches_kept) * target_.l2_bytes;
+    }
     [[nodiscard]] std::int64_t bytes_of(BufferId buffer) const {
         return std::int64_t(size_bytes(nest_.at(buffer).dtype));
     }
@@ -198,7 +204,7 @@ class Prefetcher {
         const Buffer& buffer = nest_.at(load.buffer);
         const std::int64_t bytes = bytes_of(load.buffer);
         if (buffer.space != Space::argument || load.at.computed ||
-            buffer.elements * bytes <= target_.unasked_caches * target_.l2_bytes)
+            buffer.elements * bytes <= kept_bytes())
             return;
         const std::int64_t step = load.at.affine.coefficient(loop.var) * loop.step;
         if (4 * std::abs(step) * bytes < line_bytes) return;

@@ -104,6 +104,14 @@ std::string compiled_difference(const BoundProgram& program, const Signature& si
     return failure.empty() ? failure : failure + "\n" + str(executable.plan());
 }
 
+void check_values(const std::string& text, const Signature& signature) {
+    const BoundProgram program = bound(text, signature);
+    INFO(text);
+    for (const int vector_bytes : {64, 32, 16})
+        CHECK(interpreted_difference(program, signature, example_target(vector_bytes)) == "");
+    CHECK(compiled_difference(program, signature) == "");
+}
+
 bool has_directive(const std::string& directive, const std::string& text,
                    const Signature& signature, std::int64_t l2_bytes, Forced forced) {
     CAPTURE(text);

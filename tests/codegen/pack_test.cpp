@@ -15,29 +15,24 @@ std::string plan_text(const std::string& text, const Signature& signature, int v
     return str(codegen::plan(bound(text, signature), example_target(vector_bytes)));
 }
 
-void check(const std::string& text, const Signature& signature) {
-    const BoundProgram program = bound(text, signature);
-    INFO(text);
-    for (const int vector_bytes : {64, 32, 16})
-        CHECK(interpreted_difference(program, signature, example_target(vector_bytes)) == "");
-    CHECK(compiled_difference(program, signature) == "");
-}
-
 }  // namespace
 
 TEST_CASE("operands that are contiguous along neither side's axis are packed by squares") {
     const auto check_packed = [](const std::string& text, const Signature& signature) {
         CHECK(plan_text(text, signature).find("step of a point; transposed") != std::string::npos);
-        check(text, signature);
+        check_values(text, signature);
     };
-    for (const std::int64_t d : {16, 32, 37})
+    for (const std::int64_t d : {16, 25, 32, 37})
         for (const std::int64_t e : {24, 19})
             check_packed("C[a,c,d,e] := A[e,f,a,d]*B[c,f]",
                          {{"A", array({e, 21, 3, d})}, {"B", array({26, 21})}});
     // In tasks along that axis, too.
-    const Signature batched{{"A", array({32, 64, 4096})}, {"B", array({4096, 64, 32})}};
-    const std::string plan = plan_text("C[b,m,n] := A[m,k,b]*B[b,k,n]", batched);
-    CHECK(plan.find("tasks 1 ") == std::string::npos);
+    const codegen::Plan plan =
+        codegen::plan(bound("C[a,c,d,e] := A[e,f,a,d]*B[c,f]",
+                            {{"A", array({24, 64, 8, 128})}, {"B", array({26, 64})}}),
+                      example_target(64));
+    CHECK(str(plan).find("step of a point; transposed") != std::string::npos);
+    CHECK(plan.steps.front().tasks > 1);
 }
 
 TEST_CASE("rows are packed side by side, as squares or lines; others are copied") {
@@ -45,7 +40,7 @@ TEST_CASE("rows are packed side by side, as squares or lines; others are copied"
                                const Signature& signature) {
         const std::string plan = plan_text(text, signature);
         CHECK_MESSAGE(plan.find(rows) != std::string::npos, plan);
-        check(text, signature);
+        check_values(text, signature);
     };
     const std::string beside = "C[i,j] := A[k,i]*B[k,j]";
     check_rows("step of a point\n", beside, {{"A", array({261, 37})}, {"B", array({261, 145})}});
@@ -81,9 +76,29 @@ TEST_CASE("taps that stand side by side are transposed as one row, in squares of
         const std::string plan = plan_text(text, signature, each.vector_bytes);
         CHECK_MESSAGE(plan.find("step of a point; transposed") != std::string::npos, plan);
         CHECK_MESSAGE(plan.find(each.squares) != std::string::npos, plan);
-        check(text, signature);
+        check_values(text, signature);
     }
     // Two rows of them are too few.
     CHECK(plan_text(text, {{"W", array({20, 37, 2, 2})}, {"D", array({30, 20, 2, 4})}})
               .find("step of a point; gathered") != std::string::npos);
+}
+
+TEST_CASE("squares of pairs are of as many pairs as lanes; shorter rows are copied") {
+    const auto rows = [](std::int64_t points) {
+        return Signature{{"A", array({40, points}, DType::bf16)},
+                         {"B", array({points, 64}, DType::bf16)}};
+    };
+    const std::string text = "C[i,j] := A[i,k]*B[k,j]";
+    Target target = example_target(64);
+    target.has_bf16_dot = true;
+    for (const std::int64_t points : {8, 12, 15, 16, 17, 24, 31, 32, 33}) {
+        const BoundProgram program = bound(text, rows(points));
+        const std::string plan = str(codegen::plan(program, target));
+        const bool is_copied = plan.find("step of a row; copied") != std::string::npos;
+        const bool has_squares = plan.find("unroll p in") != std::string::npos;
+        CHECK_MESSAGE(is_copied == (points < 16), plan);
+        CHECK_MESSAGE(has_squares == (points >= 16), plan);
+        CHECK(interpreted_difference(program, rows(points), target) == "");
+        CHECK(compiled_difference(program, rows(points)) == "");
+    }
 }

@@ -113,12 +113,14 @@ TEST_CASE("requests are for the cache that suits the machine") {
 TEST_CASE("what hardware brings by itself is not asked for") {
     const Signature signature = {{"a", array({5000})}};
     Target target = example_target(64);
-    target.l2_bytes = 4096;
-    const auto requests = [&](int unasked_caches) {
-        target.unasked_caches = unasked_caches;
+    const auto requests = [&](bool has_fast_l3, std::int64_t l2_bytes) {
+        target.has_fast_l3 = has_fast_l3;
+        target.l2_bytes = l2_bytes;
         const codegen::Plan plan = codegen::plan(bound("y[i] := 2*a[i]", signature), target);
         return count(str(plan.nests[0]), "prefetch a[");
     };
-    CHECK(requests(4) == 1);
-    CHECK(requests(5) == 0);
+    CHECK(requests(false, 10000) == 0);
+    CHECK(requests(false, 9999) == 1);
+    CHECK(requests(true, 2500) == 0);
+    CHECK(requests(true, 2499) == 1);
 }

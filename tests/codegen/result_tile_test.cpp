@@ -79,6 +79,16 @@ TEST_CASE("reductions in short pieces from far places go in the order of memory"
                    {{"X", X}, {"dY", array({3, 5, 17, 17})}}));
     CHECK(partials("s[c] := sum[n,y,x](X[n,c,y,x]^2)", {{"X", X}}));
     CHECK(partials("s[c] := prod[n,y,x](X[n,c,y,x])", {{"X", X}}));
+    // Beside a fast third-level cache of smaller arrays, too.
+    const auto has_partials = [&](bool has_fast_l3) {
+        Target target = example_target(64);
+        target.l2_bytes = 6 << 10;
+        target.has_fast_l3 = has_fast_l3;
+        return str(codegen::plan(bound("s[c] := sum[n,y,x](X[n,c,y,x]^2)", {{"X", X}}), target))
+                   .find("_partial: row reduction") != std::string::npos;
+    };
+    CHECK(has_partials(true));
+    CHECK_FALSE(has_partials(false));
     // In order as it is; of places; too short.
     CHECK(!partials("s[n,c] := sum[y,x](X[n,c,y,x]^2)", {{"X", X}}));
     CHECK(!partials("s[c] := argmax[n](sum[y,x](X[n,c,y,x]^2))", {{"X", X}}));
