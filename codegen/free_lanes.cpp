@@ -12,6 +12,7 @@
 #include "base/integer.h"
 #include "codegen/gathered_rows.h"
 #include "codegen/guarded_reads.h"
+#include "codegen/lane_masking.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_walk.h"
 #include "codegen/take_condition.h"
@@ -36,25 +37,32 @@ constexpr std::int64_t vectors_side_by_side = 8;
 constexpr std::int64_t points_of_turn = 8;
 constexpr std::int64_t least_unrolled_extent = 64;
 constexpr double most_unrolled_cycles = 12;
-/// Masks of a row that are known when code is made.
-constexpr std::int64_t most_constant_masks = 16;
 
 class FreeLanes {
   public:
-    FreeLanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
-              const std::vector<Value>& held, const Target& target, Schedule& schedule)
-        : kernel_(kernel), lanes_(lanes), unroll_(unroll), target_(target), schedule_(schedule) {
+    FreeLanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll, const SharedLoads& shared,
+              const Target& target, Schedule& schedule)
+        : kernel_(kernel),
+          lanes_(lanes),
+          unroll_(unroll),
+          windows_(shared.windows),
+          target_(target),
+          schedule_(schedule) {
         if (lanes.axis) inner_ = lanes.axis->var;
         if (!kernel.body) return;
-        if (lanes.is_masked) mask_lanes();
+        if (lanes.is_masked)
+            masking_ = mask_lanes(kernel, *lanes.axis, lanes.lanes * unroll, windows_.has_value());
         put_side_by_side();
         accumulator_ = make_accumulator(kernel, rows_ * lanes.lanes * unroll);
         const std::int64_t lanes_of_row = lanes.lanes * unroll;
         if (lanes.is_masked)
             mask_ = add_registers(kernel.nest, "mask", DType::boolean, lanes_of_row);
-        for (const Value& load : held)
+        for (const Value& load : shared.held)
             held_.push_back(
                 {load, add_registers(kernel.nest, "held", load->dtype, rows_ * lanes_of_row)});
+        if (!windows_) return;
+        for (const Value& load : windows_->loads)
+            lines_.push_back({load, add_registers(kernel.nest, "line", load->dtype, lanes_of_row)});
     }
 
     void run() {
@@ -83,7 +91,7 @@ class FreeLanes {
         schedule_.directives.push_back(
             {"parallel", "", {split.tasks}, "tasks of some 0.05 ms, by extents alone"});
         if (!lanes_.axis) {
-            schedule_.directives.push_back({"scalar", "", {}, "no axis can run in lanes"});
+            schedule_.directives.push_back({"scalar", "", {}, "no axis gains from lanes"});
             return;
         }
         schedule_.directives.push_back({"vector",
@@ -97,7 +105,10 @@ class FreeLanes {
                                             "vectors that accumulate side by side"});
         if (rows_ > 1)
             schedule_.directives.push_back(
-                {"unroll", nest.at(row_axis_.var).name, {rows_}, "points that share loads"});
+                {"unroll",
+                 nest.at(row_axis_.var).name,
+                 {rows_},
+                 windows_ ? "points whose windows share loads" : "points that share loads"});
         if (lanes_.is_masked)
             schedule_.directives.push_back({"mask",
                                             nest.at(lanes_.axis->var).name,
@@ -105,116 +116,35 @@ class FreeLanes {
                                             "which points are summed moves with the lanes"});
     }
 
-    /// Conditions that move with the lanes become masks; what they leave to the loops is what holds
-    /// for some lane. The longest axis that does not change the mask runs innermost.
-    void mask_lanes() {
-        const VarId lane = lanes_.axis->var;
-        for (AffineForm& condition : kernel_.conditions.at_least_zero) {
-            const std::int64_t step = condition.coefficient(lane);
-            if (step == 0) continue;
-            lane_conditions_.push_back(condition);
-            if (step > 0) condition.constant += step * (lanes_.lanes * unroll_ - 1);
-        }
-        const auto changes_mask = [&](const Axis& axis) {
-            return std::ranges::any_of(lane_conditions_, [&](const AffineForm& condition) {
-                return condition.coefficient(axis.var) != 0;
-            });
-        };
-        lane_conditions_.push_back(form(lanes_.axis->extent - 1) - form(lane));
-        if (make_masks_constant(changes_mask)) return;
-        auto& order = kernel_.reduced;
-        auto inner = order.end();
-        for (auto axis = order.begin(); axis != order.end(); ++axis)
-            if (!changes_mask(*axis) && (inner == order.end() || axis->extent >= inner->extent))
-                inner = axis;
-        if (inner != order.end()) std::rotate(inner, inner + 1, order.end());
-        while (outer_loops_ < order.size() &&
-               std::any_of(order.begin() + std::ptrdiff_t(outer_loops_), order.end(), changes_mask))
-            ++outer_loops_;
-    }
-
-    /// Where there are few masks, of one block of lanes, the loops that change them are unrolled,
-    /// innermost: what is tested is known then. The longest other loop is next to them.
-    bool make_masks_constant(const std::function<bool(const Axis&)>& changes_mask) {
-        auto& order = kernel_.reduced;
-        std::vector<Axis> masking;
-        std::ranges::copy_if(order, std::back_inserter(masking), changes_mask);
-        const auto moves = [&](const AffineForm& condition) {
-            return std::ranges::any_of(
-                masking, [&](const Axis& axis) { return condition.coefficient(axis.var) != 0; });
-        };
-        const auto is_known = [&](const AffineForm& condition) {
-            return condition.coefficient(lanes_.axis->var) != 0 &&
-                   std::ranges::all_of(condition.terms, [&](const AffineForm::Term& term) {
-                       return term.var == lanes_.axis->var || moves(form(term.var));
-                   });
-        };
-        auto& conditions = kernel_.conditions;
-        if (lanes_.axis->extent > lanes_.lanes * unroll_ || points(masking) > most_constant_masks ||
-            std::ranges::any_of(conditions.equal_zero, moves) ||
-            std::ranges::any_of(conditions.at_least_zero, [&](const AffineForm& condition) {
-                return moves(condition) && !is_known(condition);
-            }))
-            return false;
-        const std::pair written{conditions, order};
-        std::erase_if(conditions.at_least_zero, moves);
-        std::ranges::stable_partition(order, std::not_fn(changes_mask));
-        outer_loops_ = order.size() - masking.size();
-        const auto outer = order.begin() + std::ptrdiff_t(outer_loops_);
-        const auto inner = std::max_element(order.begin(), outer, [](const Axis& a, const Axis& b) {
-            return a.extent <= b.extent;
-        });
-        if (inner != outer) std::rotate(inner, inner + 1, outer);
-        // What else is asked, of other axes alone, may have become a bound of these loops.
-        const std::vector<ReducedLoop> loops = reduced_loops(kernel_, order).loops;
-        has_constant_masks_ = std::all_of(
-            loops.begin() + std::ptrdiff_t(outer_loops_), loops.end(),
-            [](const ReducedLoop& each) { return is_whole({each.axis, each.lower, each.upper}); });
-        if (!has_constant_masks_) {
-            std::tie(conditions, order) = written;
-            outer_loops_ = 0;
-        }
-        return has_constant_masks_;
-    }
-
     /// Few vectors along the lanes' axis are summed for several points of another one, which share
     /// loads and masks. Chooses that axis: what is summed must not depend on it.
     void put_side_by_side() {
         reduced_ = reduced_loops(kernel_, kernel_.reduced);
         if (!lanes_.axis || lanes_.is_reduced_axis || kernel_.is_arg_reduction()) return;
+        if (windows_) {
+            row_axis_ = windows_->rows;
+            rows_ = row_axis_.extent;
+            std::erase(kernel_.free, row_axis_);
+            return;
+        }
         const std::int64_t most = vectors_side_by_side / unroll_;
-        int most_shared = 0;  // loads of vectors are dearer than of scalars
-        Axis* chosen = nullptr;
         const std::vector<Touch> all =
             touches(has_masked_stores(target_) ? with_plain_reads(kernel_) : kernel_);
-        for (Axis& axis : kernel_.free) {
-            if (axis == *lanes_.axis || kernel_.collides(axis.var) || moves_bounds(axis) ||
-                divisor_up_to(axis.extent, most) < 2)
-                continue;
-            int shared = 0;
-            for (const Touch& touch : all)
-                if (touch.is_reduced && !touch.is_computed &&
-                    touch.address.coefficient(axis.var) == 0)
-                    shared += touch.address.coefficient(lanes_.axis->var) == 0 ? 1 : 2;
-            if (shared <= most_shared) continue;
-            most_shared = shared;
-            chosen = &axis;
-        }
-        if (chosen == nullptr) return;
+        const std::optional<Axis> chosen =
+            most_sharing_axis(kernel_, *lanes_.axis, all, most,
+                              [&](const Axis& axis) { return !moves_bounds(axis); });
+        if (!chosen) return;
         row_axis_ = *chosen;
         rows_ = divisor_up_to(chosen->extent, most);
-        row_block_ = kernel_.nest.add(Var{kernel_.nest.at(chosen->var).name + "_rows"});
-        *chosen = {row_block_, chosen->extent / rows_};
+        const VarId blocks = kernel_.nest.add(Var{kernel_.nest.at(chosen->var).name + "_rows"});
+        first_row_ = form(blocks, rows_);
+        std::ranges::replace(kernel_.free, *chosen, Axis{blocks, chosen->extent / rows_});
     }
     [[nodiscard]] bool moves_bounds(const Axis& axis) const {
         return moves_with(reduced_, axis.var) ||
-               std::ranges::any_of(lane_conditions_, [&](const AffineForm& condition) {
+               std::ranges::any_of(masking_.at_least_zero, [&](const AffineForm& condition) {
                    return condition.coefficient(axis.var) != 0;
                });
-    }
-    static std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {
-        while (most > 1 && extent % most != 0) --most;
-        return most;
     }
 
     /// Values that are the same at all points have their name before the loops.
@@ -440,39 +370,67 @@ class FreeLanes {
     };
     Body over_rows(const Lanes& lanes, const AffineForm& start,
                    const std::function<Body(Slot& slot)>& body) {
-        std::optional<VarId> row;
-        if (rows_ > 1) row = kernel_.nest.add(Var{"row"});
-        Body inner = over_lanes(kernel_.nest, lanes, [&](const AffineForm& lane) {
+        if (rows_ == 1) return over_row(std::nullopt, lanes, start, body);
+        const VarId row = kernel_.nest.add(Var{"row"});
+        Body rows;
+        rows.push_back(make_loop(row, Bind::unroll, rows_, over_row(row, lanes, start, body)));
+        return rows;
+    }
+    Body over_row(std::optional<VarId> row, const Lanes& lanes, const AffineForm& start,
+                  const std::function<Body(Slot& slot)>& body) {
+        return over_lanes(kernel_.nest, lanes, [&](const AffineForm& lane) {
             Slot slot{lane, lane, at(start + lane)};
             if (row) {
                 slot.element = lane + form(*row, lanes.lanes * lanes.unroll);
-                slot.here.replace(row_axis_.var, form(row_block_, rows_) + form(*row));
+                slot.here.replace(row_axis_.var, first_row_ + form(*row));
             }
             return body(slot);
         });
-        if (!row) return inner;
-        Body rows;
-        rows.push_back(make_loop(*row, Bind::unroll, rows_, std::move(inner)));
-        return rows;
+    }
+    /// One point of all windows, written out: each row that has it, with its own weights.
+    Body over_windows(const Lanes& lanes, const AffineForm& start,
+                      const std::function<Body(Slot& slot)>& body) {
+        const VarId row = kernel_.nest.add(Var{"row"});
+        Substitution here = at(start);
+        here.replace(row_axis_.var, form(row));
+        Body step;
+        std::vector<std::pair<Value, Value>> weights;
+        for (const Value& weight : windows_->weights) {
+            step.push_back(make_let(kernel_.next_let, here(weight)));
+            weights.emplace_back(weight, make_let_value(kernel_.next_let++, weight->dtype));
+        }
+        append(step, over_row(row, lanes, start, [&](Slot& slot) {
+                   for (const auto& [weight, name] : weights) slot.here.replace(weight, name);
+                   return body(slot);
+               }));
+        Body all = load_lines(lanes, start);
+        all.push_back(make_loop(row, Bind::unroll, rows_,
+                                guarded(all_hold(windows_->inside, here), std::move(step))));
+        Body points;
+        points.push_back(make_loop(windows_->point.var, Bind::unroll, windows_->point.extent,
+                                   guarded(all_hold(windows_->where, here), std::move(all))));
+        return points;
     }
 
     Body reduce(const Lanes& lanes, const AffineForm& start) {
         Body body;
         const std::vector<std::pair<Value, Value>> named = name_shared(body);
-        append(body, over_rows(lanes, start, [&](Slot& slot) {
-                   for (const auto& [load, name] : named) slot.here.replace(load, name);
-                   for (const Held& held : held_)
-                       slot.here.replace(held.load,
-                                         make_load(kernel_.nest, held.registers, {slot.element}));
-                   const Value test = reduced_.test ? slot.here(reduced_.test) : nullptr;
-                   Body sum = guarded(test, update(kernel_, accumulator_, slot.element, slot.here));
-                   if (!mask_) return sum;
-                   return guarded(make_load(kernel_.nest, *mask_, {slot.lane}), std::move(sum));
-               }));
+        const auto add = [&](Slot& slot) {
+            for (const auto& [load, name] : named) slot.here.replace(load, name);
+            for (const Held& held : held_)
+                slot.here.replace(held.load,
+                                  make_load(kernel_.nest, held.registers, {slot.element}));
+            for (const Held& line : lines_)
+                slot.here.replace(line.load, make_load(kernel_.nest, line.registers, {slot.lane}));
+            return where_summed(slot.lane, slot.here,
+                                update(kernel_, accumulator_, slot.element, slot.here));
+        };
+        append(body, windows_ ? over_windows(lanes, start, add) : over_rows(lanes, start, add));
         std::vector<AxisRange> loops;
         const Substitution here = at(start);
         for (const ReducedLoop& loop : reduced_.loops)
             loops.push_back({loop.axis, here(loop.lower), here(loop.upper)});
+        if (windows_) loops.pop_back();
         if (!mask_) {
             if (decides_masks(loops)) {
                 Body copies;
@@ -483,9 +441,9 @@ class FreeLanes {
             }
             return wrap(loops, std::move(body));
         }
-        const auto inner = loops.begin() + std::ptrdiff_t(outer_loops_);
+        const auto inner = loops.begin() + std::ptrdiff_t(masking_.outer_loops);
         Body masked = set_mask(lanes, start);
-        if (has_constant_masks_) {
+        if (masking_.are_constant) {
             append(masked, std::move(body));
             for (auto loop = loops.end(); loop != inner; --loop) {
                 Body copies;
@@ -497,6 +455,31 @@ class FreeLanes {
             append(masked, wrap({inner, loops.end()}, std::move(body)));
         }
         return wrap({loops.begin(), inner}, std::move(masked));
+    }
+
+    /// The lane's part of a step, where that point is summed.
+    Body where_summed(const AffineForm& lane, Substitution& here, Body body) {
+        body = guarded(reduced_.test ? here(reduced_.test) : nullptr, std::move(body));
+        return guarded(mask_ ? make_load(kernel_.nest, *mask_, {lane}) : nullptr, std::move(body));
+    }
+    /// What all rows share of a step.
+    Body load_lines(const Lanes& lanes, const AffineForm& start) {
+        Body body;
+        for (const Held& line : lines_)
+            append(body, over_lanes(kernel_.nest, lanes, [&](const AffineForm& lane) {
+                       Substitution here = at(start + lane);
+                       const auto store = [&](const Value& value) {
+                           Body one;
+                           one.push_back(make_store(line.registers, {lane}, value));
+                           return one;
+                       };
+                       Body load = where_summed(lane, here, store(here(line.load)));
+                       if (!mask_ && !reduced_.test) return load;
+                       Body zero = store(make_number(line.load->dtype, 0));
+                       append(zero, std::move(load));
+                       return zero;
+                   }));
+        return body;
     }
 
     /// Whether the innermost loop has few points and decides which lanes of guarded reads are
@@ -525,7 +508,7 @@ class FreeLanes {
         return over_lanes(kernel_.nest, lanes, [&](const AffineForm& offset) {
             Body body;
             body.push_back(
-                make_store(*mask_, {offset}, all_hold(lane_conditions_, at(start + offset))));
+                make_store(*mask_, {offset}, all_hold(masking_.at_least_zero, at(start + offset))));
             return body;
         });
     }
@@ -538,6 +521,7 @@ class FreeLanes {
             if (load == nullptr || load->at.computed ||
                 load->at.affine.coefficient(lanes_.axis->var) != 0 ||
                 (rows_ > 1 && load->at.affine.coefficient(row_axis_.var) != 0) ||
+                (windows_ && load->at.affine.coefficient(windows_->point.var) != 0) ||
                 !is_inside_everywhere(kernel_, value))
                 return;
             body.push_back(make_let(kernel_.next_let, value));
@@ -562,6 +546,7 @@ class FreeLanes {
     std::vector<std::pair<Value, Value>> named_;  ///< before the lanes, with their names
     const LanePlan& lanes_;
     std::int64_t unroll_;
+    const std::optional<Windows>& windows_;  ///< of the rows side by side
     const Target& target_;
     Schedule& schedule_;
     Accumulator accumulator_;
@@ -572,12 +557,11 @@ class FreeLanes {
         BufferId registers{};
     };
     std::vector<Held> held_;
-    std::vector<AffineForm> lane_conditions_;  ///< at least zero at the lanes that are summed
-    std::size_t outer_loops_ = 0;              ///< reduced loops outside the mask
-    bool has_constant_masks_ = false;          ///< the others are unrolled, each with its own
+    LaneMasking masking_;
     std::optional<BufferId> mask_;
-    Axis row_axis_;      ///< has `rows_` points side by side, where these are more than one
-    VarId row_block_{};  ///< their number
+    std::vector<Held> lines_;  ///< what all rows share at a reduced point
+    Axis row_axis_;            ///< has `rows_` points side by side, where these are more than one
+    AffineForm first_row_;     ///< of a block of them
     std::int64_t rows_ = 1;
     std::optional<Axis> transposed_;  ///< runs in squares with the lanes
     std::int64_t squares_of_strip_ = least_squares_of_strip;
@@ -589,8 +573,8 @@ class FreeLanes {
 }  // namespace
 
 void lower_free_lanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
-                      const std::vector<Value>& held, const Target& target, Schedule& schedule) {
-    FreeLanes(kernel, lanes, unroll, held, target, schedule).run();
+                      const SharedLoads& shared, const Target& target, Schedule& schedule) {
+    FreeLanes(kernel, lanes, unroll, shared, target, schedule).run();
 }
 
 }  // namespace ricci::codegen

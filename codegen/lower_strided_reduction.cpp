@@ -46,16 +46,19 @@ std::vector<Value> held_loads(const Kernel& kernel, const LanePlan& lanes) {
 void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
     Schedule schedule{Strategy::strided_reduction, kernel.nest.name, work_of(kernel)};
     const std::int64_t registers = builder.target().vector_registers;
-    std::vector<Value> held = held_loads(kernel, lanes);
+    SharedLoads shared{.held = held_loads(kernel, lanes)};
     // Some registers are left for what the body computes.
     std::int64_t most = registers / 2;
-    const std::int64_t with_held = (registers - registers / 4) / std::int64_t(1 + held.size());
+    const std::int64_t with_held =
+        (registers - registers / 4) / std::int64_t(1 + shared.held.size());
     if (with_held < 2)
-        held.clear();
+        shared.held.clear();
     else
         most = std::min(most, with_held);
     const std::int64_t unroll = sums_side_by_side(kernel, lanes, most);
-    lower_free_lanes(kernel, lanes, unroll, held, builder.target(), schedule);
+    if (shared.held.empty())
+        shared.windows = share_windows(kernel, lanes, unroll, builder.target());
+    lower_free_lanes(kernel, lanes, unroll, shared, builder.target(), schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }
 

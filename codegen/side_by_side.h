@@ -1,0 +1,41 @@
+// codegen/side_by_side.h – points of one more axis that lanes over a free axis sum side by side
+//
+// Points that share loads of other operands, as the images of a batch share weights; or points
+// whose windows overlap: of `sum[u](x[t-u]*w[u])` seven points t read eleven rows of x instead of
+// 35. With t = T*b + r and u = q + r the row that is read depends on b and q alone: it is loaded
+// once, and row r takes it where q + r is a place of the window.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "codegen/lower.h"
+
+namespace ricci::codegen {
+
+/// Points side by side whose windows overlap.
+struct Windows {
+    Axis rows;                       ///< a free axis of the kernel: all its points
+    Axis point;                      ///< the last reduced axis, over all windows
+    std::vector<AffineForm> where;   ///< at least 0 where there is something at the point
+    std::vector<AffineForm> inside;  ///< at least 0 where the row's window has the reduced point
+    std::vector<Value> loads;        ///< of the body, along the lanes: the same for all rows
+    std::vector<Value> weights;      ///< loads that differ from row to row, the same for all lanes
+};
+/// Splits a free axis of a kernel so that its windows share what they load, if that pays: the free
+/// axis is one of blocks then, and a reduced one goes over all windows of a block.
+[[nodiscard]] std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes,
+                                                   std::int64_t unroll, const Target& target);
+
+/// The free axis, of those that may be rows, whose points share most of what a kernel touches; 2 to
+/// `most` of them divide its extent.
+[[nodiscard]] std::optional<Axis> most_sharing_axis(
+    const Kernel& kernel, const Axis& lane, const std::vector<Touch>& touches, std::int64_t most,
+    const std::function<bool(const Axis&)>& may_be_rows);
+
+/// The largest number up to `most` that divides the extent.
+[[nodiscard]] std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most);
+
+}  // namespace ricci::codegen
