@@ -15,6 +15,9 @@ constexpr std::int64_t most_vectors = 16;
 /// Instructions on vectors of all windows of a block: they are written out.
 constexpr std::int64_t most_updates = 80;
 constexpr int least_registers = 32;
+/// Of bodies that compute more, as an exponential does (20), loads are the least part, and what is
+/// written out takes long to compile.
+constexpr double most_operations = 19;
 /// Of fewer points between two masks these cost more than loads: gradients of depthwise 3x3
 /// convolutions took 1.6 ms instead of 1.2 (Zen 4, 8x144x56x56).
 constexpr std::int64_t least_points_of_mask = 4;
@@ -135,7 +138,8 @@ std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {
 std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
                                      const Target& target) {
     if (!lanes.axis || lanes.is_reduced_axis || target.vector_registers < least_registers ||
-        kernel.is_arg_reduction() || kernel.conditions.rest || !kernel.needed_where.empty())
+        kernel.is_arg_reduction() || kernel.conditions.rest || !kernel.needed_where.empty() ||
+        body_cost(kernel) > most_operations)
         return std::nullopt;
     std::vector<Value> loads = loads_of_vectors(kernel, lanes.axis->var);
     if (loads.empty() || have_equal_vectors(kernel, loads, lanes.axis->var)) return std::nullopt;

@@ -58,8 +58,11 @@ TEST_CASE("gradients whose windows overlap add each row's own taps, under masks 
     CHECK_FALSE(gradient(3, 12, 2, 60));
 }
 
-TEST_CASE("windows of other conditions, of chosen or far operands are not shared") {
+TEST_CASE("windows of other conditions, of chosen, far or dear operands are not shared") {
     const ArgumentSpec x = array({14, 37});
+    const Signature wide = {{"X", array({14, 40})}};
+    CHECK(has_windows("Y[y,x] := sum[u in 0:3, v in 0:4](abs(X[y+u,x+v]))", wide));
+    CHECK_FALSE(has_windows("Y[y,x] := sum[u in 0:3, v in 0:4](exp(X[y+u,x+v]))", wide));
     CHECK_FALSE(has_windows("Y[y,x] := sum[u in 0:3 | u <= x](X[y+u,x])", {{"X", x}}));
     CHECK_FALSE(has_windows("Y[y,x] := sum[u in 0:3 | y >= 2*u](X[y+u,x])", {{"X", x}}));
     CHECK_FALSE(
