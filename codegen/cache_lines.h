@@ -10,6 +10,7 @@ namespace ricci::codegen {
 
 /// Bytes of a line of the caches.
 inline constexpr std::int64_t line_bytes = 64;
+inline constexpr std::int64_t page_bytes = 4096;
 
 /// Lines that are read along an axis, roughly; 1 where that stays in one line, or does not move.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const Axis& axis);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/cache_lines.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
@@ -17,7 +18,6 @@ constexpr double gather_cycles = 1.5;
 /// traces of 1000 matrices of 64x64 take 0.17 ms in such lanes and 0.062 in lanes along the
 /// diagonals (bench_cpu --threads 1 --others traces, Zen 4).
 constexpr double far_gather_cycles = 2.25;
-constexpr std::int64_t page_bytes = 4096;
 /// Of each vector that lanes by short steps span: it is read or written, and shuffled.
 constexpr double shuffle_cycles = 2;
 /// Scattered elements cost a line each to be written and, first, to be read.

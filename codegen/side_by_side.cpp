@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t most_vectors = 16;
 /// Instructions on vectors of all windows of a block: they are written out.
 constexpr std::int64_t most_updates = 80;
+/// Those of AVX-512 hold that many beside what they share; 16 do not.
 constexpr int least_registers = 32;
 /// Of bodies that compute more, as an exponential does (20), loads are the least part, and what is
 /// written out takes long to compile.

@@ -17,7 +17,6 @@ namespace {
 /// Streams that hardware prefetches into the second-level cache, one a page (Intel 64 and IA-32
 /// Architectures Optimization Reference Manual, "Data Prefetch to L2 and L3 Caches").
 constexpr double most_pages = 32;
-constexpr double page_bytes = 4096;
 /// Two and four threads take equal shares of these.
 constexpr std::int64_t most_tasks_of_panels = 4;
 
@@ -59,7 +58,7 @@ double pages_of_row(const Kernel& kernel, const ContractionChoice& choice) {
     for (const Store& write : kernel.writes) {
         const auto bytes = double(size_bytes(kernel.nest.at(write.buffer).dtype));
         const std::int64_t step = write.at.affine.coefficient(choice.row_axis.var);
-        pages += std::min(1.0, std::abs(double(step)) * bytes / page_bytes);
+        pages += std::min(1.0, std::abs(double(step)) * bytes / double(page_bytes));
     }
     return pages;
 }
