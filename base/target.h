@@ -66,6 +66,8 @@ struct Target {
     std::int64_t l3_bytes = 32 << 20;  ///< shared by all cores, and by who else runs on the machine
     int stream_level = 1;              ///< the cache to ask for what loops over memory read soon
     bool has_fast_l3 = false;          ///< loops over it take as long without asking
+    /// What one unit computes at a time: a wider vector takes two turns.
+    int unit_bytes = 64;
     GpuTarget gpu = {};                ///< with a compute capability: code is for this GPU
     /// Loops one after the other, without lanes, tiles and tasks: code for people to read.
     bool is_plain = false;

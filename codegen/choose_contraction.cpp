@@ -21,9 +21,6 @@ namespace {
 
 /// The narrowest vector of VDPBF16PS.
 constexpr std::int64_t least_paired_lanes = 4;
-/// What it takes, in multiply-adds: Zen 5 does 1.85 products in the time of one.
-constexpr double operations_of_pair = 1.08;
-
 /// Below this many points tiles do not pay for their code.
 constexpr double least_points = 4096;
 /// Of the first-level cache: 64 sets of a line.
@@ -64,14 +61,15 @@ class Chooser {
         std::vector<ContractionChoice> choices;
         if (!is_possible(pairing)) return choices;
         choice_.pairing = pairing;
-        for (const TileShape& tile : all_tiles(c(), choice_.row_axis.extent, lanes(), target_)) {
-            choice_.tile = tile;
-            for (const Reading rows : {Reading::packed, Reading::in_place})
-                for (const Reading columns : {Reading::packed, Reading::in_place}) {
-                    prefer(rows, columns);
-                    if (estimate()) choices.push_back(choice_);
-                }
-        }
+        for (const RowVectors& of_row : row_vectors())
+            for (const TileShape& tile : all_tiles(c(), choice_.row_axis.extent, of_row, target_)) {
+                choice_.tile = tile;
+                for (const Reading rows : {Reading::packed, Reading::in_place})
+                    for (const Reading columns : {Reading::packed, Reading::in_place}) {
+                        prefer(rows, columns);
+                        if (estimate()) choices.push_back(choice_);
+                    }
+            }
         return choices;
     }
 
@@ -84,7 +82,8 @@ class Chooser {
     }
     void consider_tiles(Pairing pairing, std::optional<ContractionChoice>& best) {
         choice_.pairing = pairing;
-        consider_tiles(large_tiles(c(), choice_.row_axis.extent, lanes(), target_), best);
+        for (const RowVectors& of_row : row_vectors())
+            consider_tiles(large_tiles(c(), choice_.row_axis.extent, of_row, target_), best);
     }
     /// Several short axes of rows together, as the taps and channels of a small convolution's
     /// weight gradient: one by one they would leave most registers idle.
@@ -97,8 +96,12 @@ class Chooser {
         std::ranges::stable_sort(others, {}, &Axis::extent);
         for (const Axis& axis : others) {
             choice_.whole_rows.push_back(axis);
-            std::vector<TileShape> tiles = tiles_of_rows(
-                c(), choice_.row_axis.extent * points(choice_.whole_rows), lanes(), target_);
+            std::vector<TileShape> tiles;
+            for (const RowVectors& of_row : row_vectors())
+                std::ranges::move(
+                    tiles_of_rows(c(), choice_.row_axis.extent * points(choice_.whole_rows), of_row,
+                                  target_),
+                    std::back_inserter(tiles));
             if (tiles.empty()) break;
             for (TileShape& tile : tiles) tile.rows = choice_.row_axis.extent;
             consider_tiles(tiles, best);
@@ -159,6 +162,20 @@ class Chooser {
 
     [[nodiscard]] std::int64_t lanes() const {
         return std::min(codegen::lanes(kernel_, target_), power_of_two_above(c().lane.extent));
+    }
+    /// The widest that columns fill, and half ones where these take half the time, which counts
+    /// in long sums: results take as many more instructions.
+    [[nodiscard]] std::vector<RowVectors> row_vectors() const {
+        constexpr double least_depth = 16;
+        const auto of = [&](std::int64_t lanes) {
+            return RowVectors{lanes, is_half_vector(kernel_, lanes, target_)};
+        };
+        std::vector<RowVectors> all = {of(lanes())};
+        const RowVectors half = of(lanes() / 2);
+        if (half.is_half && choice_.pairing == Pairing::none && depth_ >= least_depth &&
+            !has_lane_conditions())
+            all.push_back(half);
+        return all;
     }
     [[nodiscard]] bool is_possible(Pairing pairing) const {
         if (pairing == Pairing::pairs)
@@ -358,13 +375,17 @@ class Chooser {
         return elements * double(points(c().batch)) * depth_;
     }
 
-    /// An element is read and written; of what no cache holds the panel comes from memory again.
+    /// A step of its own, in which each element is read and written; of what no cache holds the
+    /// panel comes from memory again.
     [[nodiscard]] double packing_cycles() const {
         constexpr double copied = 0.3;
         constexpr double from_memory = 1;
+        constexpr double step = 500;
         const double elements = packed_elements();
         const double bytes = elements * double(size_bytes(panel_dtype(kernel_, choice_)));
-        return elements * (bytes > 8 * double(target_.l2_bytes) ? copied + from_memory : copied);
+        if (elements == 0) return 0;
+        return step +
+               elements * (bytes > 8 * double(target_.l2_bytes) ? copied + from_memory : copied);
     }
     /// What lines take to come, of operands that are read where they stand and that no cache keeps
     /// until the next tile asks for them.
@@ -424,16 +445,17 @@ class Chooser {
     /// Operations, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {
         const TileShape& tile = choice_.tile;
-        const auto area = double(choice_.rows_of_tile() * tile.vectors);
-        const double vectors = double(points(c().columns)) *
-                               double(ceil_div(c().lane.extent, tile.columns()) * tile.vectors);
-        const auto rows = double(row_tiles() * choice_.rows_of_tile());
+        const auto rows = double(choice_.rows_of_tile());
+        // A unit of the target is busy for so long with one vector.
+        const bool is_half = is_half_vector(kernel_, tile.lanes, target_);
+        const double turns = target_.unit_bytes < target_.vector_bytes && !is_half ? 2 : 1;
+        const double area = turns * rows * double(tile.vectors);
         const double latency = std::max(1.0, 8 / area);
         // As many loads as operations can be done in a cycle: two.
-        const double loads_each = double(choice_.rows_of_tile() + tile.vectors) / area;
+        const double loads_each = (rows + turns * double(tile.vectors)) / area;
         const double loads = std::max(1.0, loads_each) + 0.1 * loads_each;
-        return double(points(c().batch)) * rows * vectors * depth_ *
-                   vector_cycles(kernel_, choice_) * latency * loads +
+        return double(choice_.tiles) * depth_ * rows * double(tile.vectors) *
+                   vector_cycles(kernel_, choice_, target_) * latency * loads +
                choice_.packing_cycles + line_cycles() +
                write_cycles(kernel_, c().lane) * double(points(kernel_.free));
     }
@@ -469,51 +491,6 @@ bool have_equal_operands(const Contraction& a, const Contraction& b) {
 }
 
 }  // namespace
-
-bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction) {
-    const auto is_of_batch = [&](const AffineForm& form) {
-        const auto stays = [&](const std::vector<Axis>& axes) {
-            return std::ranges::all_of(
-                axes, [&](const Axis& axis) { return form.coefficient(axis.var) == 0; });
-        };
-        return stays(contraction.rows) && stays(contraction.columns) && stays({contraction.lane});
-    };
-    return std::ranges::all_of(kernel.conditions.at_least_zero, is_of_batch) &&
-           std::ranges::all_of(kernel.conditions.equal_zero, is_of_batch);
-}
-
-DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice) {
-    return choice.pairing == Pairing::pairs ? DType::bf16 : kernel.body->dtype;
-}
-
-double vector_cycles(const Kernel& kernel, const ContractionChoice& choice) {
-    const double operations = choice.pairing == Pairing::pairs
-                                  ? operations_of_pair / 2
-                                  : std::max(1.0, body_cost(kernel) - 2);
-    return operations / 2;
-}
-
-std::vector<Directive> tile_directives(const Kernel& kernel, const ContractionChoice& choice) {
-    const auto name = [&](const Axis& axis) { return kernel.nest.at(axis.var).name; };
-    const TileShape& tile = choice.tile;
-    std::vector<Directive> directives;
-    if (const auto& f = choice.flattened)
-        directives.push_back({"flatten",
-                              name(f->flat),
-                              {f->outer.extent, f->inner.extent, f->pitch},
-                              "rows, columns, from row to row: lanes run on through all rows"});
-    directives.push_back({"tile", name(choice.row_axis), {tile.rows}, "rows of accumulators"});
-    for (const Axis& axis : choice.whole_rows)
-        directives.push_back({"tile", name(axis), {axis.extent}, "rows of accumulators, all"});
-    directives.push_back({"tile",
-                          name(choice.contraction.lane),
-                          {tile.vectors, tile.lanes},
-                          "vectors of lanes; contiguous in the result"});
-    if (choice.pairing == Pairing::pairs)
-        directives.push_back(
-            {"pair", name(kernel.reduced.back()), {2}, "points of one instruction on bf16"});
-    return directives;
-}
 
 std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const Target& target,
                                                     const std::optional<Axis>& lane) {
@@ -569,20 +546,6 @@ std::vector<ContractionChoice> equal_choices(const Kernel& kernel, const Contrac
             add(std::move(*found), std::nullopt);
     }
     return choices;
-}
-
-std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choice,
-                             const Target& target) {
-    // Of a chunk, for each row of a tile, whose results are written and added up.
-    constexpr double least_of_chunk = 64;
-    const Contraction& c = choice.contraction;
-    const auto depth = double(points(kernel.reduced));
-    const double bytes =
-        depth * double(choice.tile.columns()) * double(size_bytes(panel_dtype(kernel, choice)));
-    const double chunks = std::ceil(2 * bytes / double(target.l2_bytes));
-    const bool is_shared = points(c.rows) > 4 * choice.tile.rows;
-    const bool is_worth = chunks * double(choice.tile.rows) * least_of_chunk <= depth;
-    return is_shared && is_worth ? std::int64_t(chunks) : 1;
 }
 
 }  // namespace ricci::codegen

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/choose_contraction.h"
+#include "codegen/contraction_choice.h"
 #include "codegen/pack.h"
 #include "codegen/plan_builder.h"
 

@@ -181,7 +181,7 @@ class ContractionLowering {
 
     /// Blocks of tiles whose panels stay in the second-level cache, each enough work for a task.
     Body task_loops(const Axis& row_tiles, const Axis& column_tiles) {
-        const double all = tile_cycles(kernel_, choice_) * double(choice_.tiles);
+        const double all = tile_cycles(kernel_, choice_, builder_.target()) * double(choice_.tiles);
         Nest& nest = kernel_.nest;
         const auto block = [&](const Axis& tiles, std::int64_t count, const char* name) {
             const Axis blocks{nest.add(Var{name}), ceil_div(tiles.extent, count)};

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "codegen/choose_contraction.h"
+#include "codegen/contraction_choice.h"
 #include "codegen/plan_builder.h"
 
 namespace ricci::codegen {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/target.h"
-#include "codegen/choose_contraction.h"
+#include "codegen/contraction_choice.h"
 #include "codegen/kernel.h"
 #include "codegen/tile.h"
 

@@ -65,7 +65,9 @@ Parts split_columns(const Kernel& kernel, const ContractionChoice& choice, const
     const auto axis = std::size_t(std::ranges::find(kernel.free, lane) - kernel.free.begin());
     Parts best;
     double least = (1 - least_saved) * choice.cycles - step_cycles;
-    for (std::int64_t vectors = 1; vectors <= most_vectors(choice.contraction); ++vectors) {
+    const std::int64_t most =
+        most_vectors(choice.contraction, is_half_vector(kernel, lanes, target));
+    for (std::int64_t vectors = 1; vectors <= most; ++vectors) {
         const std::int64_t whole = lane.extent / (vectors * lanes) * (vectors * lanes);
         if (whole == 0 || whole == lane.extent) continue;
         std::vector<Kernel> parts{slice(kernel, axis, 0, whole, ""),

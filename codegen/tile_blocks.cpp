@@ -86,7 +86,7 @@ class BlockChooser {
         columns_.bytes = bytes_of_columns(kernel, choice);
         rows_.most_tiles =
             std::max(1.0, most_pages / (double(choice.tile.rows) * pages_of_row(kernel, choice)));
-        const double cycles = tile_cycles(kernel, choice);
+        const double cycles = tile_cycles(kernel, choice, target);
         all_cycles_ = cycles * double(choice.tiles);
         // Large blocks read the panels of large products less often from memory, and still leave a
         // hundred tasks.
@@ -150,9 +150,9 @@ class BlockChooser {
 
 }  // namespace
 
-double tile_cycles(const Kernel& kernel, const ContractionChoice& choice) {
+double tile_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     const auto area = double(choice.rows_of_tile() * choice.tile.vectors);
-    return double(points(kernel.reduced)) * area * vector_cycles(kernel, choice);
+    return double(points(kernel.reduced)) * area * vector_cycles(kernel, choice, target);
 }
 
 double bytes_of_tile(const Kernel& kernel, const ContractionChoice& choice) {

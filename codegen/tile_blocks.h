@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "codegen/choose_contraction.h"
+#include "codegen/contraction_choice.h"
 
 namespace ricci::codegen {
 
@@ -24,7 +24,8 @@ struct Blocks {
 };
 
 /// Cycles of a tile's sums, loads apart.
-[[nodiscard]] double tile_cycles(const Kernel& kernel, const ContractionChoice& choice);
+[[nodiscard]] double tile_cycles(const Kernel& kernel, const ContractionChoice& choice,
+                                 const Target& target);
 
 /// Bytes of operands that a tile reads at all reduced points, roughly.
 [[nodiscard]] double bytes_of_tile(const Kernel& kernel, const ContractionChoice& choice);

@@ -99,7 +99,8 @@ std::vector<Body> prefetch_ahead(Kernel& kernel, const ContractionChoice& choice
                                  const std::vector<AxisRange>& loops, const Target& target) {
     std::vector<Body> requests(loops.size());
     if (!is_worth_asking(kernel, choice, target)) return requests;
-    const double cycles_of_point = tile_cycles(kernel, choice) / double(points(kernel.reduced));
+    const double cycles_of_point =
+        tile_cycles(kernel, choice, target) / double(points(kernel.reduced));
     for (const TileRun& run : runs) {
         const auto bytes = std::int64_t(size_bytes(kernel.nest.at(run.buffer).dtype));
         const auto later = later_run(run, bytes, cycles_ahead / cycles_of_point, loops);

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "codegen/choose_contraction.h"
+#include "codegen/contraction_choice.h"
 #include "codegen/contraction_sources.h"
 #include "codegen/tasks.h"
 

@@ -37,7 +37,7 @@ bool is_too_wide(const Contraction& contraction, std::int64_t vectors, std::int6
 
 }  // namespace
 
-std::int64_t most_vectors(const Contraction& contraction) {
+std::int64_t most_vectors(const Contraction& contraction, bool is_half) {
     const auto is_operand = [&](const Value& value) {
         const auto is_term = [&](const Operand& operand) { return operand.term == value; };
         return std::ranges::any_of(contraction.row_operands, is_term) ||
@@ -45,47 +45,50 @@ std::int64_t most_vectors(const Contraction& contraction) {
     };
     const bool is_product = is_operation(contraction.body, Op::mul) &&
                             std::ranges::all_of(operands(contraction.body), is_operand);
-    return is_product ? 3 : 4;
+    return (is_product ? 3 : 4) * (is_half ? 2 : 1);
 }
 
 std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t row_extent,
-                                 std::int64_t lanes, const Target& target) {
+                                 const RowVectors& of_row, const Target& target) {
     std::vector<TileShape> tiles;
-    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction); ++vectors) {
-        if (is_too_wide(contraction, vectors, lanes)) break;
+    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction, of_row.is_half);
+         ++vectors) {
+        if (is_too_wide(contraction, vectors, of_row.lanes)) break;
         const std::int64_t most = most_rows(contraction, vectors, target);
         for (std::int64_t rows = std::min(most, row_extent); rows > 0; --rows)
-            tiles.push_back({rows, vectors, lanes});
+            tiles.push_back({rows, vectors, of_row.lanes});
     }
     return tiles;
 }
 
 std::vector<TileShape> tiles_of_rows(const Contraction& contraction, std::int64_t rows,
-                                     std::int64_t lanes, const Target& target) {
+                                     const RowVectors& of_row, const Target& target) {
     std::vector<TileShape> tiles;
-    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction); ++vectors) {
-        if (is_too_wide(contraction, vectors, lanes)) break;
+    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction, of_row.is_half);
+         ++vectors) {
+        if (is_too_wide(contraction, vectors, of_row.lanes)) break;
         if (most_rows(contraction, vectors, target) >= rows)
-            tiles.push_back({rows, vectors, lanes});
+            tiles.push_back({rows, vectors, of_row.lanes});
     }
     return tiles;
 }
 
 std::vector<TileShape> large_tiles(const Contraction& contraction, std::int64_t row_extent,
-                                   std::int64_t lanes, const Target& target) {
+                                   const RowVectors& of_row, const Target& target) {
     std::vector<TileShape> tiles;
     const std::int64_t row_axis = std::max<std::int64_t>(row_extent, 1);
-    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction); ++vectors) {
-        if (is_too_wide(contraction, vectors, lanes)) break;
+    for (std::int64_t vectors = 1; vectors <= most_vectors(contraction, of_row.is_half);
+         ++vectors) {
+        if (is_too_wide(contraction, vectors, of_row.lanes)) break;
         const std::int64_t most = most_rows(contraction, vectors, target);
         if (most < 1) continue;
         const std::int64_t equal = ceil_div(row_axis, ceil_div(row_axis, most));
         std::int64_t whole = std::min(most, row_axis);
         while (row_axis % whole != 0) --whole;
-        tiles.push_back({equal, vectors, lanes});
-        if (whole != equal) tiles.push_back({whole, vectors, lanes});
+        tiles.push_back({equal, vectors, of_row.lanes});
+        if (whole != equal) tiles.push_back({whole, vectors, of_row.lanes});
     }
-    if (tiles.empty()) tiles.push_back({1, 1, lanes});
+    if (tiles.empty()) tiles.push_back({1, 1, of_row.lanes});
     return tiles;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "codegen/choose_contraction.h"
 
 namespace ricci::codegen {
 

@@ -1,7 +1,7 @@
 // codegen/tuned_contraction.h – the contraction that measurements chose among those of equal bits
 #pragma once
 
-#include "codegen/choose_contraction.h"
+#include "codegen/contraction_choice.h"
 #include "codegen/lower.h"
 #include "codegen/schedule.h"
 #include "codegen/tuning.h"

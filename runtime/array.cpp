@@ -68,21 +68,42 @@ void copy_elements(const Array& from, To* to) {
 
 }  // namespace
 
-Array::Array(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
-    if (dtype == DType::none) fail(ErrorKind::type, "an array needs a type");
-    if (shape_.size() > max_rank) {
+const runtime::Layout Array::no_layout;
+
+runtime::LayoutPtr runtime::row_major_layout(Shape shape) {
+    if (shape.size() > max_rank) {
         fail(ErrorKind::limit,
-             format("an array of rank {}, the limit is {}", shape_.size(), max_rank));
+             format("an array of rank {}, the limit is {}", shape.size(), max_rank));
     }
-    size_ = element_count(shape_);
-    strides_ = row_major_strides(shape_);
-    storage_ = std::make_shared<runtime::Storage>(bytes_of(dtype, size_));
+    const std::int64_t size = element_count(shape);
+    Strides strides = row_major_strides(shape);
+    return std::make_shared<const Layout>(std::move(shape), std::move(strides), size);
+}
+
+Array::Array(DType dtype, Shape shape)
+    : Array(runtime::row_major_layout(std::move(shape)), dtype) {}
+
+Array::Array(runtime::LayoutPtr layout, DType dtype) : dtype_(dtype), layout_(std::move(layout)) {
+    if (dtype == DType::none) fail(ErrorKind::type, "an array needs a type");
+    storage_ = std::make_shared<runtime::Storage>(bytes_of(dtype, size()));
 }
 
 Array::Array(DType dtype, Shape shape, std::shared_ptr<runtime::Storage> storage)
-    : storage_(std::move(storage)), dtype_(dtype), shape_(std::move(shape)) {
-    size_ = element_count(shape_);
-    strides_ = row_major_strides(shape_);
+    : storage_(std::move(storage)),
+      dtype_(dtype),
+      layout_(runtime::row_major_layout(std::move(shape))) {}
+
+/// The same memory from the same element on.
+Array Array::with_layout(Shape shape, Strides strides) const {
+    Array view;
+    view.storage_ = storage_;
+    view.offset_bytes_ = offset_bytes_;
+    view.dtype_ = dtype_;
+    view.is_weak_ = is_weak_;
+    const std::int64_t size = element_count(shape);
+    view.layout_ =
+        std::make_shared<const runtime::Layout>(std::move(shape), std::move(strides), size);
+    return view;
 }
 
 Array::Array(double value) : Array(DType::f64, Shape{}) {
@@ -99,10 +120,10 @@ Array::Array(std::int64_t value) : Array(DType::i64, Shape{}) {
 
 Array Array::from(const void* values, std::size_t count, DType dtype, Shape shape) {
     Array array(dtype, std::move(shape));
-    if (static_cast<std::size_t>(array.size_) != count) {
+    if (static_cast<std::size_t>(array.size()) != count) {
         fail(ErrorKind::shape,
-             format("{} for a shape {} of {}", plural(count, "value"), str(array.shape_),
-                    plural(static_cast<std::size_t>(array.size_), "element")));
+             format("{} for a shape {} of {}", plural(count, "value"), str(array.shape()),
+                    plural(static_cast<std::size_t>(array.size()), "element")));
     }
     if (count > 0) std::memcpy(array.data(), values, count * size_bytes(dtype));
     return array;
@@ -111,7 +132,7 @@ Array Array::from(const void* values, std::size_t count, DType dtype, Shape shap
 Array Array::zeros(DType dtype, Shape shape) {
     Array array(dtype, std::move(shape));
     // All bits zero is the zero of every type.
-    std::memset(array.data(), 0, bytes_of(dtype, array.size_));
+    std::memset(array.data(), 0, bytes_of(dtype, array.size()));
     return array;
 }
 
@@ -137,18 +158,18 @@ Array Array::view(void* data, DType dtype, Shape shape, Strides strides) {
         fail(ErrorKind::limit,
              format("an array of rank {}, the limit is {}", shape.size(), max_rank));
     }
-    Array array;
-    array.size_ = element_count(shape);
+    const std::int64_t size = element_count(shape);
     if (strides.empty()) strides = row_major_strides(shape);
     if (strides.size() != shape.size()) {
         fail(ErrorKind::shape,
              format("{} for a view of rank {}", plural(strides.size(), "stride"), shape.size()));
     }
-    if (data == nullptr && array.size_ > 0)
+    if (data == nullptr && size > 0)
         fail(ErrorKind::shape, format("a view {} of no memory", str(shape)));
+    Array array;
     array.dtype_ = dtype;
-    array.shape_ = std::move(shape);
-    array.strides_ = std::move(strides);
+    array.layout_ =
+        std::make_shared<const runtime::Layout>(std::move(shape), std::move(strides), size);
     const runtime::ByteRange range = runtime::byte_range(array);
     array.storage_ =
         std::make_shared<runtime::Storage>(static_cast<std::byte*>(data) + range.begin,
@@ -157,14 +178,16 @@ Array Array::view(void* data, DType dtype, Shape shape, Strides strides) {
     return array;
 }
 
-std::int64_t Array::extent(int dimension) const { return shape_[dimension_of(shape_, dimension)]; }
+std::int64_t Array::extent(int dimension) const {
+    return shape()[dimension_of(shape(), dimension)];
+}
 
 bool Array::is_contiguous() const noexcept {
-    if (size_ == 0) return true;
+    if (size() == 0) return true;
     std::int64_t step = 1;
-    for (std::size_t d = shape_.size(); d-- > 0;) {
-        if (shape_[d] != 1 && strides_[d] != step) return false;
-        step *= shape_[d];
+    for (std::size_t d = shape().size(); d-- > 0;) {
+        if (shape()[d] != 1 && strides()[d] != step) return false;
+        step *= shape()[d];
     }
     return true;
 }
@@ -178,7 +201,7 @@ void Array::require_span(DType dtype) const {
     }
     if (!is_contiguous()) {
         fail(ErrorKind::shape,
-             format("a view {} with strides {} is not contiguous", str(shape_), str(strides_)),
+             format("a view {} with strides {} is not contiguous", str(shape()), str(strides())),
              "use contiguous()");
     }
 }
@@ -191,75 +214,76 @@ double Array::element(std::int64_t offset) const {
 
 double Array::at(std::initializer_list<std::int64_t> position) const {
     const Shape places(position);
-    bool is_inside = places.size() == shape_.size();
+    bool is_inside = places.size() == shape().size();
     std::int64_t offset = 0;
     for (std::size_t d = 0; is_inside && d < places.size(); ++d) {
-        is_inside = places[d] >= 0 && places[d] < shape_[d];
-        offset += places[d] * strides_[d];
+        is_inside = places[d] >= 0 && places[d] < shape()[d];
+        offset += places[d] * strides()[d];
     }
     if (!is_inside)
-        fail(ErrorKind::range, format("element {} of an array {}", str(places), str(shape_)));
+        fail(ErrorKind::range, format("element {} of an array {}", str(places), str(shape())));
     return element(offset);
 }
 
 double Array::item() const {
-    if (size_ != 1 || is_empty_handle()) {
-        fail(ErrorKind::shape, format("a single value is taken from an array {} of {}", str(shape_),
-                                      plural(static_cast<std::size_t>(size_), "element")));
+    if (size() != 1 || is_empty_handle()) {
+        fail(ErrorKind::shape,
+             format("a single value is taken from an array {} of {}", str(shape()),
+                    plural(static_cast<std::size_t>(size()), "element")));
     }
     return element(0);
 }
 
 Array Array::slice(int dimension, std::int64_t lower, std::int64_t upper) const {
-    const std::size_t d = dimension_of(shape_, dimension);
-    if (lower < 0 || lower > upper || upper > shape_[d]) {
+    const std::size_t d = dimension_of(shape(), dimension);
+    if (lower < 0 || lower > upper || upper > shape()[d]) {
         fail(ErrorKind::range, format("a slice {}:{} of dimension {} of an array {}", lower, upper,
-                                      dimension, str(shape_)));
+                                      dimension, str(shape())));
     }
-    Array view = *this;
-    view.shape_[d] = upper - lower;
-    view.size_ = element_count(view.shape_);
-    if (view.size_ > 0) {
-        view.offset_bytes_ += lower * strides_[d] * static_cast<std::int64_t>(size_bytes(dtype_));
+    Shape extents = shape();
+    extents[d] = upper - lower;
+    Array view = with_layout(std::move(extents), strides());
+    if (view.size() > 0) {
+        view.offset_bytes_ += lower * strides()[d] * static_cast<std::int64_t>(size_bytes(dtype_));
     }
     return view;
 }
 
 Array Array::transpose(const std::vector<int>& order) const {
-    Array view = *this;
-    std::vector<bool> used(shape_.size(), false);
-    if (order.size() != shape_.size()) {
+    Shape extents(shape());
+    Strides steps(strides());
+    std::vector<bool> used(shape().size(), false);
+    if (order.size() != shape().size()) {
         fail(ErrorKind::range, format("an order of {} for an array {} of rank {}",
-                                      plural(order.size(), "dimension"), str(shape_), rank()));
+                                      plural(order.size(), "dimension"), str(shape()), rank()));
     }
     for (std::size_t d = 0; d < order.size(); ++d) {
-        const std::size_t from = dimension_of(shape_, order[d]);
+        const std::size_t from = dimension_of(shape(), order[d]);
         if (used[from]) {
             fail(ErrorKind::range,
                  format("dimension {} stands twice in an order of dimensions", order[d]));
         }
         used[from] = true;
-        view.shape_[d] = shape_[from];
-        view.strides_[d] = strides_[from];
+        extents[d] = shape()[from];
+        steps[d] = strides()[from];
     }
-    return view;
+    return with_layout(std::move(extents), std::move(steps));
 }
 
 Array Array::reshape(Shape shape) const {
     const std::int64_t count = element_count(shape);
-    if (count != size_ || shape.size() > max_rank) {
-        fail(ErrorKind::shape, format("an array {} of {} elements as {} of {}", str(shape_), size_,
-                                      str(shape), count));
+    if (count != size() || shape.size() > max_rank) {
+        fail(ErrorKind::shape, format("an array {} of {} elements as {} of {}", str(this->shape()),
+                                      size(), str(shape), count));
     }
     if (!is_contiguous()) {
         fail(ErrorKind::shape,
-             format("a view {} with strides {} is not contiguous", str(shape_), str(strides_)),
+             format("a view {} with strides {} is not contiguous", str(this->shape()),
+                    str(strides())),
              "use contiguous().reshape(...)");
     }
-    Array view = *this;
-    view.strides_ = row_major_strides(shape);
-    view.shape_ = std::move(shape);
-    return view;
+    Strides steps = row_major_strides(shape);
+    return with_layout(std::move(shape), std::move(steps));
 }
 
 Array Array::copy() const {
@@ -269,10 +293,10 @@ Array Array::copy() const {
         result.is_weak_ = is_weak_;
         return result;
     }
-    Array result(dtype_, shape_);
+    Array result(dtype_, shape());
     result.is_weak_ = is_weak_;
     if (is_contiguous()) {
-        if (size_ > 0) std::memcpy(result.data(), data(), bytes_of(dtype_, size_));
+        if (size() > 0) std::memcpy(result.data(), data(), bytes_of(dtype_, size()));
     } else {
         with_any_element(dtype_, [&]<class T>(Element<T>) {
             copy_elements<T, T>(*this, static_cast<T*>(result.data()));
@@ -291,7 +315,7 @@ Array Array::to(DType dtype) const {
         fail(ErrorKind::type,
              format("values of type {} are converted to {}", name(dtype_), name(dtype)),
              "take a part: `real(…)`, `abs(…)`");
-    Array result(dtype, shape_);
+    Array result(dtype, shape());
     with_any_element(dtype, [&]<class To>(Element<To>) {
         with_any_element(dtype_, [&]<class From>(Element<From>) {
             copy_elements<To, From>(*this, static_cast<To*>(result.data()));
@@ -306,16 +330,17 @@ Array Array::to(Device device) const {
     const Device wanted = device == Device::cuda ? Device::cuda : Device::cpu;
     if (is_empty_handle() || this->device() == wanted) return *this;
     const Array source = contiguous();
-    const std::size_t bytes = bytes_of(dtype_, size_);
+    const std::size_t bytes = bytes_of(dtype_, size());
     Array result;
     if (wanted == Device::cuda) {
         const auto gpu = cuda::Gpu::current();
         auto block = gpu->upload(source.data(), bytes);
-        result = Array(dtype_, shape_, std::make_shared<runtime::Storage>(std::move(block), bytes));
+        result =
+            Array(dtype_, shape(), std::make_shared<runtime::Storage>(std::move(block), bytes));
     } else if (source.device() == Device::cpu) {
         result = source;  // made on the host just now
     } else {
-        result = Array(dtype_, shape_);
+        result = Array(dtype_, shape());
         const auto gpu = cuda::Gpu::current();
         const auto block = source.storage_->read_on_gpu(*gpu);
         gpu->download(result.data(),

@@ -54,6 +54,20 @@ struct DTypeOf<std::complex<float>> : std::integral_constant<DType, DType::c64> 
 template <>
 struct DTypeOf<std::complex<double>> : std::integral_constant<DType, DType::c128> {};
 
+namespace runtime {
+
+/// Extents and strides, which handles share as they share memory.
+struct Layout {
+    Shape shape;
+    Strides strides;
+    std::int64_t size = 0;  ///< elements
+};
+using LayoutPtr = std::shared_ptr<const Layout>;
+/// Row-major. Throws: `limit` for too many elements or dimensions.
+[[nodiscard]] LayoutPtr row_major_layout(Shape shape);
+
+}  // namespace runtime
+
 /// A handle on a typed, strided block of memory, row-major unless it is a view. Copies share the
 /// memory. Own memory is 64-byte aligned and comes from a pool.
 ///
@@ -107,10 +121,10 @@ class Array {
     static Array view(void* data, DType dtype, Shape shape, Strides strides = {});
 
     [[nodiscard]] DType dtype() const noexcept { return dtype_; }
-    [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-    [[nodiscard]] const Strides& strides() const noexcept { return strides_; }
-    [[nodiscard]] int rank() const noexcept { return static_cast<int>(shape_.size()); }
-    [[nodiscard]] std::int64_t size() const noexcept { return size_; }  ///< elements
+    [[nodiscard]] const Shape& shape() const noexcept { return layout().shape; }
+    [[nodiscard]] const Strides& strides() const noexcept { return layout().strides; }
+    [[nodiscard]] int rank() const noexcept { return static_cast<int>(shape().size()); }
+    [[nodiscard]] std::int64_t size() const noexcept { return layout().size; }  ///< elements
     /// Negative dimensions count from the end. Throws: `range`.
     [[nodiscard]] std::int64_t extent(int dimension) const;
     [[nodiscard]] bool is_weak() const noexcept { return is_weak_; }
@@ -129,7 +143,7 @@ class Array {
         require_span(DTypeOf<std::remove_const_t<T>>::value);
         if (!storage_) return {};
         std::byte* const begin = std::is_const_v<T> ? storage_->read() : storage_->write();
-        return {reinterpret_cast<T*>(begin + offset_bytes_), static_cast<std::size_t>(size_)};
+        return {reinterpret_cast<T*>(begin + offset_bytes_), static_cast<std::size_t>(size())};
     }
     /// `cuda` when a function on the GPU finds the data there, else `cpu`.
     [[nodiscard]] Device device() const noexcept {
@@ -160,6 +174,8 @@ class Array {
     // For the runtime: the memory, without copying anything between devices.
     /// Uninitialised or made elsewhere: contiguous elements from the beginning of the memory on.
     Array(DType dtype, Shape shape, std::shared_ptr<runtime::Storage> storage);
+    /// Uninitialised, of a row-major layout.
+    Array(runtime::LayoutPtr layout, DType dtype);
     [[nodiscard]] const std::shared_ptr<runtime::Storage>& storage() const noexcept {
         return storage_;
     }
@@ -167,6 +183,13 @@ class Array {
     [[nodiscard]] std::ptrdiff_t offset_bytes() const noexcept { return offset_bytes_; }
 
   private:
+    /// Of an empty handle.
+    static const runtime::Layout no_layout;
+
+    [[nodiscard]] const runtime::Layout& layout() const noexcept {
+        return layout_ ? *layout_ : no_layout;
+    }
+    [[nodiscard]] Array with_layout(Shape shape, Strides strides) const;
     static Array from(const void* values, std::size_t count, DType dtype, Shape shape);
     void require_span(DType dtype) const;
     [[nodiscard]] double element(std::int64_t offset) const;
@@ -175,9 +198,7 @@ class Array {
     std::ptrdiff_t offset_bytes_ = 0;
     DType dtype_ = DType::none;
     bool is_weak_ = false;
-    Shape shape_;
-    Strides strides_;
-    std::int64_t size_ = 0;
+    runtime::LayoutPtr layout_;  ///< null for an empty handle
 };
 
 namespace runtime {

@@ -69,6 +69,8 @@ Executable::Executable(BoundProgram program, std::string_view name, const Target
     module_ = found.module;
     outcome_ = found.outcome;
     slots_ = assign_slots(program_, plan_);
+    for (const TensorId output : program_.outputs)
+        output_layouts_.push_back(row_major_layout(program_.at(output).shape));
     prepare_launches();
     prepare_checks();
     const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
@@ -133,11 +135,10 @@ std::vector<Array> Executable::make_outputs(std::span<const Array* const> argume
     std::vector<Array> outputs;
     outputs.reserve(program_.outputs.size());
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
-        const BoundTensor& tensor = program_.at(program_.outputs[i]);
         if (slots_.output_arguments[i] >= 0)
             outputs.push_back(*arguments[static_cast<std::size_t>(slots_.output_arguments[i])]);
         else
-            outputs.emplace_back(tensor.dtype, tensor.shape);
+            outputs.emplace_back(output_layouts_[i], program_.at(program_.outputs[i]).dtype);
     }
     return outputs;
 }

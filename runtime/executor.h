@@ -82,6 +82,7 @@ class Executable {
     KernelCache<codegen::cpu::Module>::ModulePtr module_;
     CacheOutcome outcome_ = CacheOutcome::compiled;
     Slots slots_;
+    std::vector<LayoutPtr> output_layouts_;
     std::vector<Launch> launches_;
     std::vector<SliceLoop> slice_loops_;       ///< in the order of launches
     std::vector<std::size_t> launch_buffers_;  ///< positions in the slots' buffers

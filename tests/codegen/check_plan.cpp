@@ -109,6 +109,9 @@ void check_values(const std::string& text, const Signature& signature) {
     INFO(text);
     for (const int vector_bytes : {64, 32, 16})
         CHECK(interpreted_difference(program, signature, example_target(vector_bytes)) == "");
+    Target half_units = example_target(64);
+    half_units.unit_bytes = 32;
+    CHECK(interpreted_difference(program, signature, half_units) == "");
     CHECK(compiled_difference(program, signature) == "");
 }
 

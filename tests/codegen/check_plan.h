@@ -48,8 +48,8 @@ inline constexpr std::uint64_t any_order = ~std::uint64_t{0};
 [[nodiscard]] bool has_directive(const std::string& directive, const std::string& text,
                                  const Signature& signature, std::int64_t l2_bytes, Forced forced);
 
-/// Checks a program on random arguments: its plans for vectors of 64, 32 and 16 bytes by the
-/// interpreter, and compiled for this machine.
+/// Checks a program on random arguments: its plans for vectors of 64 bytes, on units of 64 and of
+/// 32, of 32 and of 16 by the interpreter, and compiled for this machine.
 void check_values(const std::string& text, const Signature& signature);
 
 }  // namespace ricci::tests

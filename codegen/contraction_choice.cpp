@@ -1,0 +1,83 @@
+// codegen/contraction_choice.cpp – what follows from the tiles of a contraction
+#include "codegen/contraction_choice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/pair_products.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// What it takes, in multiply-adds: Zen 5 does 1.85 products in the time of one.
+constexpr double operations_of_pair = 1.08;
+
+}  // namespace
+
+bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction) {
+    const auto is_of_batch = [&](const AffineForm& form) {
+        const auto stays = [&](const std::vector<Axis>& axes) {
+            return std::ranges::all_of(
+                axes, [&](const Axis& axis) { return form.coefficient(axis.var) == 0; });
+        };
+        return stays(contraction.rows) && stays(contraction.columns) && stays({contraction.lane});
+    };
+    return std::ranges::all_of(kernel.conditions.at_least_zero, is_of_batch) &&
+           std::ranges::all_of(kernel.conditions.equal_zero, is_of_batch);
+}
+
+DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice) {
+    return choice.pairing == Pairing::pairs ? DType::bf16 : kernel.body->dtype;
+}
+
+bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& target) {
+    return target.unit_bytes < target.vector_bytes && 2 * lanes == codegen::lanes(kernel, target);
+}
+
+double vector_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
+    constexpr double of_half = 0.52;  // more instructions for the same
+    const double operations = choice.pairing == Pairing::pairs
+                                  ? operations_of_pair / 2
+                                  : std::max(1.0, body_cost(kernel) - 2);
+    return operations / 2 * (is_half_vector(kernel, choice.tile.lanes, target) ? of_half : 1);
+}
+
+std::vector<Directive> tile_directives(const Kernel& kernel, const ContractionChoice& choice) {
+    const auto name = [&](const Axis& axis) { return kernel.nest.at(axis.var).name; };
+    const TileShape& tile = choice.tile;
+    std::vector<Directive> directives;
+    if (const auto& f = choice.flattened)
+        directives.push_back({"flatten",
+                              name(f->flat),
+                              {f->outer.extent, f->inner.extent, f->pitch},
+                              "rows, columns, from row to row: lanes run on through all rows"});
+    directives.push_back({"tile", name(choice.row_axis), {tile.rows}, "rows of accumulators"});
+    for (const Axis& axis : choice.whole_rows)
+        directives.push_back({"tile", name(axis), {axis.extent}, "rows of accumulators, all"});
+    directives.push_back({"tile",
+                          name(choice.contraction.lane),
+                          {tile.vectors, tile.lanes},
+                          "vectors of lanes; contiguous in the result"});
+    if (choice.pairing == Pairing::pairs)
+        directives.push_back(
+            {"pair", name(kernel.reduced.back()), {2}, "points of one instruction on bf16"});
+    return directives;
+}
+
+std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choice,
+                             const Target& target) {
+    // Of a chunk, for each row of a tile, whose results are written and added up.
+    constexpr double least_of_chunk = 64;
+    const Contraction& c = choice.contraction;
+    const auto depth = double(points(kernel.reduced));
+    const double bytes =
+        depth * double(choice.tile.columns()) * double(size_bytes(panel_dtype(kernel, choice)));
+    const double chunks = std::ceil(2 * bytes / double(target.l2_bytes));
+    const bool is_shared = points(c.rows) > 4 * choice.tile.rows;
+    const bool is_worth = chunks * double(choice.tile.rows) * least_of_chunk <= depth;
+    return is_shared && is_worth ? std::int64_t(chunks) : 1;
+}
+
+}  // namespace ricci::codegen
