@@ -2,6 +2,7 @@
 #include "grad/account.h"
 
 #include <cstdlib>
+#include <set>
 
 #include "base/text.h"
 #include "dsl/extent.h"
@@ -78,15 +79,18 @@ class Describer {
 
     /// Where a summed index moves in steps, compiled code takes the elements of each residue
     /// together.
-    [[nodiscard]] static std::string classes(const Inversion::Dimension& dimension) {
+    [[nodiscard]] std::string classes(const Inversion::Dimension& dimension) const {
         const auto form = linear_form(dimension.solution);
         std::string text;
         if (!form) return text;
+        std::set<std::int64_t> steps;
         for (const LinearForm::Part& part : form->parts) {
             const auto* index = std::get_if<IndexValue>(&part.atom->term);
             const std::int64_t step = std::abs(part.coefficient);
-            if (index == nullptr || step < 2 || index->index == dimension.target) continue;
-            text += format(", by residue classes mod {} where it pays", step);
+            if (index == nullptr || step < 2 || !has_index(inversion_.summed, index->index))
+                continue;
+            if (steps.insert(step).second)
+                text += format(", by residue classes mod {} where it pays", step);
         }
         return text;
     }

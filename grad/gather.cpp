@@ -188,17 +188,21 @@ class Inverter {
     }
 
     /// The indices that must be summed, where all are solved, so that conditions have a reducer to
-    /// stand in: those whose range is not the array's, and for a condition of the forward that
-    /// accesses need, the last it mentions.
+    /// stand in: those whose range is not the array's, or of these the quotient of a remainder,
+    /// which leaves the others solved; and for a condition of the forward that accesses need, the
+    /// last it mentions.
     std::set<IndexId> indices_that_guard() const {
         std::set<IndexId> result;
         for (const IndexId index : relation_.indices) {
             const Expr solution = solutions_.at(number(index));
             // Of data, `?:` restricts what is read as reducers do.
             if (reads_data(program_, solution)) continue;
-            if (!range_conditions(index, solution).empty()) result.insert(index);
+            if (range_conditions(index, solution).empty()) continue;
+            if (has_index(relation_.quotients, index)) return {index};
+            result.insert(index);
         }
         if (!result.empty() || !relation_.condition || is_safe_without_condition()) return result;
+        if (!relation_.quotients.empty()) return {relation_.quotients.back()};
         for (const IndexId index : relation_.indices) {
             if (mentions(relation_.condition, index)) result = {index};
         }
@@ -252,7 +256,7 @@ class Inverter {
         if (relation_.condition)
             for (const Expr part : conjuncts(relation_.condition)) {
                 const Expr solved = now(part);
-                if (is_identity(solved) && !is_identity(part)) continue;
+                if ((is_identity(solved) && !is_identity(part)) || always_holds(solved)) continue;
                 condition = context_.logical_and(condition, solved);
             }
         for (const std::size_t d : equations_) {
@@ -279,6 +283,24 @@ class Inverter {
             value = sum_over(summed, condition, to_expr(context_, d));
         }
         return {.indices = targets_, .value = simplify(program_, value, {.is_derivative = true})};
+    }
+
+    /// Of a comparison of integer terms: at all points.
+    bool always_holds(Expr part) const {
+        const auto* literal = std::get_if<Literal>(&part->term);
+        if (literal != nullptr) return literal->value == Number(true);
+        for (const Op op : {Op::ge, Op::lt}) {
+            if (!is_apply(part, op)) continue;
+            const auto& args = std::get<Apply>(part->term).args;
+            if (!is_affine(args[0]) || !is_affine(args[1])) return false;
+            const Expr difference = op == Op::ge ? integer_difference(context_, args[0], args[1])
+                                                 : integer_difference(context_, args[1], args[0]);
+            return extents_.is_never_negative(
+                program_, op == Op::ge
+                              ? difference
+                              : integer_difference(context_, difference, context_.integer(1)));
+        }
+        return false;
     }
 
     /// `J[k] == J[k]`, of an index that was solved to be J[k].

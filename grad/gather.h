@@ -21,6 +21,7 @@ struct Relation {
     Expr condition;           ///< empty: none
     std::vector<Expr> at;
     Cotangent d;
+    std::vector<IndexId> quotients = {};  ///< the indices that stand for `e // N` of some `e % N`
 };
 
 /// An array's elements as a function of its own indices: `value` is free of reductions, or a sum at

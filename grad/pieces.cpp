@@ -7,6 +7,7 @@
 #include "dsl/extent.h"
 #include "dsl/subscript.h"
 #include "grad/bounds.h"
+#include "grad/remainders.h"
 
 namespace ricci::grad {
 
@@ -140,7 +141,7 @@ class Pieces {
 
 std::vector<Relation> without_modifiers(Program& program, const Extents& extents,
                                         const Relation& relation) {
-    return Pieces(program, extents).of(relation);
+    return Pieces(program, extents).of(without_remainders(program, relation));
 }
 
 Expr place_of(const Program& program, Expr subscript, Expr extent) {

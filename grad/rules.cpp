@@ -314,46 +314,6 @@ static_assert(is_in_order(), "row n of the table is operation n, with a rule whe
 
 }  // namespace
 
-Expr to_expr(Context& context, const Cotangent& d) {
-    if (!d.guard) return d.value;
-    return context.apply(Op::select, {d.guard, d.value, context.integer(0)});
-}
-
-Cotangent sum(Context& context, const std::vector<Cotangent>& uses) {
-    // Uses under the same guard stay under it.
-    std::vector<Expr> guards;
-    ExprMap<std::vector<Expr>> guarded;
-    std::vector<Expr> values;
-    for (const Cotangent& use : uses) {
-        if (!use.guard) {
-            values.push_back(use.value);
-            continue;
-        }
-        std::vector<Expr>& group = guarded[use.guard];
-        if (group.empty()) guards.push_back(use.guard);
-        group.push_back(use.value);
-    }
-    const auto total = [&](const std::vector<Expr>& terms) {
-        return terms.size() == 1 ? terms.front() : context.apply(Op::add, terms);
-    };
-    const bool is_everywhere = !values.empty();
-    if (!is_everywhere && guards.size() == 1) {
-        return {.guard = guards.front(), .value = total(guarded.at(guards.front()))};
-    }
-    Cotangent result;
-    for (const Expr guard : guards) {
-        values.push_back(to_expr(context, {.guard = guard, .value = total(guarded.at(guard))}));
-        if (is_everywhere) continue;
-        result.guard = result.guard ? context.apply(Op::logical_or, {result.guard, guard}) : guard;
-    }
-    result.value = total(values);
-    return result;
-}
-
-Cotangent where(Context& context, Expr condition, const Cotangent& d) {
-    return {.guard = context.logical_and(d.guard, condition), .value = d.value};
-}
-
 Dependence dependence(Op op) noexcept {
     if (const ScalarFunction* function = registered(op))
         return function->derivatives.empty() ? unknown : smooth;

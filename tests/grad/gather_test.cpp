@@ -1,7 +1,10 @@
 // tests/grad/gather_test.cpp – scattered reads of every affine form, gathered
 #include "grad/gather.h"
 
+#include <functional>
 #include <random>
+#include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -77,6 +80,62 @@ TEST_CASE("quotients and remainders") {
     check_gradients("Y[i] := A[i//3]*B[i]", {{"A", numbers({4})}, {"B", numbers({12})}});
     check_gradients("Y[i] := A[i%3]*B[i]", {{"A", numbers({3})}, {"B", numbers({8})}});
     check_gradients("Y[i] := A[i//2,i%2] where i in 0:6", {{"A", numbers({3, 2})}});
+}
+
+TEST_CASE("a remainder is solved for its index, of any quotient that has a point") {
+    const auto gradient_of_a = [](const std::string& text) {
+        const Program program = parse_program(make_source(text));
+        return str(grad::gradient(program, "A"));
+    };
+    CHECK(gradient_of_a("Y[i] := A[(i+5)%100] where i in 0:100") ==
+          "dA[t] := sum[m in 0:2 | t < 100 && t+100*m-5 >= 0 && t+100*m-5 < 100](dY[t+100*m-5]) "
+          "where t in 0:size(A,0)");
+    CHECK(gradient_of_a("Y[i] := A[i//64,i%64] where i in 0:64000") ==
+          "dA[t,u] := sum[m in 0:1000 | u < 64 && t == m && u+64*m < 64000](dY[u+64*m]) where t in "
+          "0:size(A,0), u in 0:size(A,1)");
+    CHECK(gradient_of_a("Y[i,j] := A[wrap(i%7-2),j] where i in 0:12, j in 0:3").find("%") ==
+          std::string::npos);
+}
+
+TEST_CASE("random reads with quotients and remainders agree with differences") {
+    std::mt19937 random(11);
+    const auto draw = [&](int least, int most) {
+        return least + int(random() % unsigned(most - least + 1));
+    };
+    // A sum of indices that is at least 0, and its largest value; quotients and remainders of such
+    // to some depth.
+    const std::function<std::pair<std::string, int>(int)> term =
+        [&](int depth) -> std::pair<std::string, int> {
+        if (depth == 0 || draw(0, 3) == 0) {
+            std::string text;
+            int high = draw(0, 3);
+            const std::string constant = std::to_string(high);
+            for (const auto& [index, extent] : {std::pair("i", 5), {"j", 3}, {"k", 4}}) {
+                const int c = draw(0, 2) == 0 ? draw(1, 3) : 0;
+                if (c > 0) text += format("{}*{}+", c, index);
+                high += c * (extent - 1);
+            }
+            return {text + constant, high};
+        }
+        const auto [inner, high] = term(depth - 1);
+        const int divisor = draw(2, 7);
+        if (draw(0, 2) == 0) return {format("({})//{}", inner, divisor), high / divisor};
+        const auto [other, more] = term(depth - 1);
+        return {format("({})%{}+{}", inner, divisor, other), std::min(high, divisor - 1) + more};
+    };
+    for (int round = 0; round < 80; ++round) {
+        std::string at;
+        Shape shape;
+        const int rank = draw(1, 2);
+        for (int d = 0; d < rank; ++d) {
+            const auto [text, high] = term(2);
+            at += (d == 0 ? "" : ",") + text;
+            shape.push_back(high + 1 + draw(0, 1));
+        }
+        check_gradients(
+            format("Y[i,j] := sum[k](A[{}]*B[k,j,i]) where i in 0:5, j in 0:3, k in 0:4", at),
+            {{"A", numbers(shape)}, {"B", numbers({4, 3, 5})}});
+    }
 }
 
 TEST_CASE("random affine reads agree with differences") {

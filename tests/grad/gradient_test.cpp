@@ -150,6 +150,19 @@ TEST_CASE("the gradient of an array updated in place updates its cotangent") {
     CHECK(str(grad::gradient(program, "s")) == "ds[i] := dB[i]*B[i]");
 }
 
+TEST_CASE("what both branches of a choice read gets both cotangents in one choice") {
+    const auto gradient_of_a = [](const std::string& text) {
+        return str(grad::gradient(parse_program(text), "A"));
+    };
+    CHECK(gradient_of_a("Y[i] := x[i] > 0 ? A[i]*B[i] : A[i]*3") ==
+          "dA[i] := x[i] > 0 ? dY[i]*B[i] : dY[i]*3");
+    CHECK(gradient_of_a("Y[i] := x[i] > 0 ? A[i] - B[i] : A[i] + B[i]") == "dA[t] := dY[t]");
+    CHECK(gradient_of_a("Y[i] := x[i] > 0 ? (x[i] > 1 ? A[i] : 2*A[i]) : 3*A[i]") ==
+          "dA[i] := x[i] > 0 ? (x[i] > 1 ? dY[i] : dY[i]*2) : dY[i]*3");
+    check_gradients("Y[i] := x[i] > 0 ? (x[i] > 1 ? A[i]^2 : 2*A[i]) : (B[i] < 0 ? 3 : A[i])",
+                    {{"x", numbers({9})}, {"A", numbers({9}, 6)}, {"B", numbers({9}, 7)}}, {"A"});
+}
+
 TEST_CASE("several cotangents") {
     const Program program = parse_program("Y[i] := A[i]^2; Z[i] := Y[i]*B[i]");
     const grad::Options both = {.cotangents = {"Y", "Z"}};
