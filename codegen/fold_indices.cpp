@@ -207,6 +207,7 @@ class Folder {
         const std::int64_t last = floor_div(range->high, by);
         if (first == last)
             return op == Op::mod ? make_index(e - form(first * by)) : make_integer(first);
+        if (const Value value = without_multiples(op, e, by)) return value;
         // The turn of which most is seen.
         IndexRange core{0, -1};
         for (const std::int64_t turn : {first, first + 1, last}) {
@@ -216,6 +217,18 @@ class Folder {
         }
         note(e, core);
         return nullptr;
+    }
+
+    /// Of `64*q + r` where r never leaves [0, 64): q or r.
+    Value without_multiples(Op op, const AffineForm& e, std::int64_t divisor) {
+        AffineForm quotient = form(floor_div(e.constant, divisor));
+        for (const AffineForm::Term& term : e.terms)
+            if (term.coefficient % divisor == 0)
+                quotient = quotient + term.coefficient / divisor * form(term.var);
+        const AffineForm rest = e - divisor * quotient;
+        const auto range = ranges_.of(rest);
+        if (!range || range->low < 0 || range->high >= divisor) return nullptr;
+        return make_index(op == Op::mod ? rest : quotient);
     }
 
     Value magnitude(const AffineForm& e) {

@@ -10,6 +10,7 @@
 #include "codegen/lane_steps.h"
 #include "codegen/narrow_axes.h"
 #include "codegen/slices.h"
+#include "codegen/split_periods.h"
 
 namespace ricci::codegen {
 
@@ -122,6 +123,10 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         return;
     }
     narrow_axes(kernel);
+    if (std::vector<Kernel> parts = split_periods(kernel); !parts.empty()) {
+        for (Kernel& part : parts) lower(std::move(part), builder, splitting);
+        return;
+    }
     CaseRules cases;
     if (builder.target().forced == Forced::rewritings) cases.least_points = 0;
     if (has_masked_stores(builder.target())) cases.lanes = codegen::lanes(kernel, builder.target());

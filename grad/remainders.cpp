@@ -1,13 +1,13 @@
-// grad/remainders.cpp – subscripts with `%` as affine ones, of an index more
+// grad/remainders.cpp – subscripts with `%` as affine ones, of an index in two digits
 #include "grad/remainders.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <set>
 #include <string>
-#include <vector>
+#include <unordered_map>
 
+#include "base/integer.h"
 #include "base/text.h"
 #include "dsl/extent.h"
 #include "dsl/subscript.h"
@@ -18,124 +18,174 @@ namespace ricci::grad {
 
 namespace {
 
-Expr unmodified(Expr subscript) {
-    const auto* modified = std::get_if<Modified>(&subscript->term);
-    return modified != nullptr ? modified->at : subscript;
-}
-
 class Rewriter {
   public:
     Rewriter(Program& program, const Relation& relation)
         : program_(program), context_(*program.context), relation_(relation) {}
 
     Relation run() {
-        std::set<IndexId> taken;
-        for (const Expr subscript : relation_.at)
-            if (const auto* plain = std::get_if<IndexValue>(&subscript->term))
-                taken.insert(plain->index);
-        for (std::size_t d = 0; d < relation_.at.size(); ++d) {
-            if (!find(d) || unit_index(d, taken)) continue;
-            const Relation before = relation_;
-            while (const auto remainder = find(d)) replace(*remainder);
-            const auto index = unit_index(d, taken);
-            if (index && pays(before, *index))
-                taken.insert(*index);
-            else
-                relation_ = before;
+        while (const auto found = find()) {
+            split(*found);
+            for_each_term([&](Expr e) { return folded(e); });
         }
         return relation_;
     }
 
   private:
-    /// An index that the subscript can be solved for, but for what is solved for already.
-    [[nodiscard]] std::optional<IndexId> unit_index(std::size_t d,
-                                                    const std::set<IndexId>& taken) const {
-        const auto form = linear_form(unmodified(relation_.at[d]));
-        if (!form) return std::nullopt;
-        for (const LinearForm::Part& part : form->parts) {
-            const auto* value = std::get_if<IndexValue>(&part.atom->term);
-            if (value == nullptr || std::abs(part.coefficient) != 1) continue;
-            if (taken.contains(value->index) || has_index(relation_.quotients, value->index))
-                continue;
-            const auto is_in = [&](const LinearForm::Part& other) {
-                return other.atom != part.atom && has_index(free_indices(other.atom), value->index);
-            };
-            if (std::ranges::none_of(form->parts, is_in)) return value->index;
-        }
-        return std::nullopt;
-    }
-
-    /// Whether the sum over the new indices has no more points than the one over the index that is
-    /// solved for: one new index at most that no subscript is, and no longer than the solved one
-    /// where both have extents that are known.
-    [[nodiscard]] bool pays(const Relation& before, IndexId solved) const {
-        std::vector<IndexId> summed;
-        for (std::size_t n = before.quotients.size(); n < relation_.quotients.size(); ++n)
-            if (std::ranges::find(relation_.at, context_.index(relation_.quotients[n])) ==
-                relation_.at.end())
-                summed.push_back(relation_.quotients[n]);
-        if (summed.empty()) return true;
-        const auto more =
-            linear_form(integer_difference(context_, extent(summed.front()), extent(solved)));
-        return summed.size() == 1 && more && (!more->parts.empty() || more->constant <= 0);
-    }
-    [[nodiscard]] Expr extent(IndexId index) const {
-        const Index& range = program_.at(index);
-        return integer_difference(context_, range.upper, range.lower);
-    }
-
-    /// `e % N`
+    /// `e % N`, of which an index of e with the coefficient 1 or -1 becomes two.
     struct Remainder {
         Expr dividend;
         Expr divisor;
-        Bounds bounds;  ///< of e
+        Bounds quotients;  ///< of the least and the greatest e
+        IndexId index{};
+        std::int64_t sign = 1;
     };
 
-    /// An innermost remainder of the subscript.
-    [[nodiscard]] std::optional<Remainder> find(std::size_t d) const {
-        for (const Expr node : postorder({relation_.at[d]})) {
+    /// An innermost remainder of a subscript that can be split.
+    [[nodiscard]] std::optional<Remainder> find() const {
+        for (const Expr node : postorder(relation_.at)) {
             if (!is_apply(node, Op::mod) || free_indices(node).empty()) continue;
             const auto& args = std::get<Apply>(node->term).args;
             if (!free_indices(args[1]).empty() || reads_data(program_, node)) continue;
-            if (const auto bounds = bounds_of(program_, args[0]))
-                return Remainder{args[0], args[1], *bounds};
+            const auto bounds = bounds_of(program_, args[0]);
+            const auto form = linear_form(args[0]);
+            if (!bounds || !form) continue;
+            const Expr divisor = larger(context_, args[1], context_.integer(1));
+            Remainder remainder{.dividend = args[0],
+                                .divisor = divisor,
+                                .quotients = {floor_quotient(context_, bounds->low, divisor),
+                                              floor_quotient(context_, bounds->high, divisor)}};
+            const bool is_subscript = std::ranges::find(relation_.at, node) != relation_.at.end();
+            for (const LinearForm::Part& part : form->parts) {
+                const auto* value = std::get_if<IndexValue>(&part.atom->term);
+                if (value == nullptr || std::abs(part.coefficient) != 1) continue;
+                remainder.index = value->index;
+                remainder.sign = part.coefficient;
+                if (is_alone(*form, part) && pays(remainder, is_subscript)) return remainder;
+            }
         }
         return std::nullopt;
     }
+    /// Whether the index of the part is the relation's, and in no other part.
+    [[nodiscard]] bool is_alone(const LinearForm& form, const LinearForm::Part& part) const {
+        const IndexId index = std::get<IndexValue>(part.atom->term).index;
+        return has_index(relation_.indices, index) &&
+               std::ranges::none_of(form.parts, [&](const LinearForm::Part& other) {
+                   return other.atom != part.atom && has_index(free_indices(other.atom), index);
+               });
+    }
+    /// Whether the two indices have hardly more points than the one, where that is known. A
+    /// remainder that is a subscript gives r its value: it is not summed.
+    [[nodiscard]] bool pays(const Remainder& remainder, bool is_subscript) const {
+        constexpr std::int64_t most = 2;
+        const Index& range = program_.at(remainder.index);
+        const auto extent = number(integer_difference(context_, range.upper, range.lower));
+        const auto quotients =
+            number(integer_difference(context_, remainder.quotients.high, remainder.quotients.low));
+        const auto divisor = number(remainder.divisor);
+        if (!extent || !quotients) return true;
+        if (*quotients < most) return is_subscript || !divisor || *divisor <= most * *extent;
+        if (is_subscript || !divisor) return *quotients < *extent;
+        return double(*quotients + 1) * double(*divisor) <= double(most) * double(*extent);
+    }
+    static std::optional<std::int64_t> number(Expr e) {
+        const auto form = linear_form(e);
+        return form && form->parts.empty() ? std::optional(form->constant) : std::nullopt;
+    }
 
-    void replace(const Remainder& r) {
-        const Expr step = larger(context_, r.divisor, context_.integer(1));
-        const Expr end = integer_sum(context_, floor_quotient(context_, r.bounds.high, step),
-                                     context_.integer(1));
-        const IndexId m = program_.add(Index{.name = name(),
-                                             .lower = floor_quotient(context_, r.bounds.low, step),
-                                             .upper = end,
+    void split(const Remainder& remainder) {
+        const Index range = program_.at(remainder.index);
+        const Expr one = context_.integer(1);
+        const IndexId m =
+            program_.add(Index{.name = new_name("m"),
+                               .lower = remainder.quotients.low,
+                               .upper = integer_sum(context_, remainder.quotients.high, one),
+                               .is_explicit = false});
+        const IndexId r = program_.add(Index{.name = new_name("r"),
+                                             .lower = context_.integer(0),
+                                             .upper = remainder.divisor,
                                              .is_explicit = false});
-        const Expr quotient = context_.index(m);
-        const Expr rest = integer_difference(context_, r.dividend,
-                                             integer_product(context_, r.divisor, quotient));
-        const ExprMap<Expr> values = {
-            {context_.apply(Op::mod, {r.dividend, r.divisor}), rest},
-            {context_.apply(Op::floordiv, {r.dividend, r.divisor}), quotient}};
-        const auto rewritten = [&](Expr e) { return e ? substitute(context_, e, values) : e; };
-        for (Expr& subscript : relation_.at) subscript = rewritten(subscript);
-        relation_.condition = rewritten(relation_.condition);
-        relation_.d.guard = rewritten(relation_.d.guard);
-        relation_.d.value = rewritten(relation_.d.value);
-        for (const Expr bound : {context_.apply(Op::ge, {rest, context_.integer(0)}),
-                                 context_.apply(Op::lt, {rest, r.divisor})})
+        // N*m + r = sign*i + rest
+        const Expr digits =
+            integer_sum(context_, integer_product(context_, remainder.divisor, context_.index(m)),
+                        context_.index(r));
+        const Expr rest = integer_difference(
+            context_, remainder.dividend,
+            integer_scale(context_, context_.index(remainder.index), remainder.sign));
+        const Expr solution =
+            integer_scale(context_, integer_difference(context_, digits, rest), remainder.sign);
+        const std::unordered_map<std::uint32_t, Expr> to = {
+            {static_cast<std::uint32_t>(remainder.index), solution}};
+        for_each_term([&](Expr e) {
+            // The terms that are split are known at once; others are folded.
+            const ExprMap<Expr> known = {
+                {context_.apply(Op::mod, {remainder.dividend, remainder.divisor}),
+                 context_.index(r)},
+                {context_.apply(Op::floordiv, {remainder.dividend, remainder.divisor}),
+                 context_.index(m)}};
+            return substitute_indices(context_, substitute(context_, e, known), to);
+        });
+        for (const Expr bound : {context_.apply(Op::ge, {solution, range.lower}),
+                                 context_.apply(Op::lt, {solution, range.upper})})
             relation_.condition = context_.logical_and(relation_.condition, bound);
-        relation_.indices.push_back(m);
-        relation_.reduced += 1;
+        const auto place = std::ranges::find(relation_.indices, remainder.index);
+        const auto behind = static_cast<std::size_t>(relation_.indices.end() - place);
+        relation_.reduced += behind <= relation_.reduced ? 1 : 0;
+        *place = m;
+        relation_.indices.insert(place + 1, r);
         relation_.quotients.push_back(m);
     }
 
-    /// `m`, `m2`, …
-    [[nodiscard]] std::string name() const {
-        const auto taken = std::ranges::count_if(relation_.indices, [&](IndexId index) {
-            return program_.at(index).name.starts_with('m');
+    template <class Change>
+    void for_each_term(const Change& change) {
+        const auto changed = [&](Expr e) { return e ? change(e) : e; };
+        for (Expr& subscript : relation_.at) subscript = changed(subscript);
+        relation_.condition = changed(relation_.condition);
+        relation_.d.guard = changed(relation_.d.guard);
+        relation_.d.value = changed(relation_.d.value);
+    }
+
+    /// `(N*m + r) % N` as `r % N`, and as r where r is in 0:N; likewise quotients.
+    [[nodiscard]] Expr folded(Expr root) const {
+        return rewrite(context_, root, [&](Expr e) {
+            if (!is_apply(e, Op::mod) && !is_apply(e, Op::floordiv)) return e;
+            const auto& args = std::get<Apply>(e->term).args;
+            const auto form = linear_form(args[0]);
+            const auto divisor = number(args[1]);
+            if (!form || !divisor || *divisor < 1) return e;
+            LinearForm multiples{.constant = floor_div(form->constant, *divisor), .parts = {}};
+            LinearForm rest{.constant = form->constant - multiples.constant * *divisor,
+                            .parts = {}};
+            for (const LinearForm::Part& part : form->parts) {
+                if (part.coefficient % *divisor == 0)
+                    multiples.parts.push_back({part.atom, part.coefficient / *divisor});
+                else
+                    rest.parts.push_back(part);
+            }
+            const Expr inner = to_expr(context_, rest);
+            const bool is_mod = is_apply(e, Op::mod);
+            if (is_below(inner, *divisor)) return is_mod ? inner : to_expr(context_, multiples);
+            if (multiples.parts.empty() && multiples.constant == 0) return e;
+            if (is_mod) return context_.apply(Op::mod, {inner, args[1]});
+            return integer_sum(context_, to_expr(context_, multiples),
+                               context_.apply(Op::floordiv, {inner, args[1]}));
         });
-        return taken == 0 ? "m" : format("m{}", taken + 1);
+    }
+    /// Proved to lie in 0:limit.
+    [[nodiscard]] bool is_below(Expr e, std::int64_t limit) const {
+        const auto bounds = bounds_of(program_, e);
+        if (!bounds) return false;
+        const auto low = number(bounds->low);
+        const auto high = number(bounds->high);
+        return low && high && *low >= 0 && *high < limit;
+    }
+
+    /// `m`, `m2`, …
+    [[nodiscard]] std::string new_name(const std::string& letter) const {
+        const auto taken = std::ranges::count_if(relation_.indices, [&](IndexId index) {
+            return program_.at(index).name.starts_with(letter);
+        });
+        return taken == 0 ? letter : format("{}{}", letter, taken + 1);
     }
 
     Program& program_;

@@ -82,19 +82,29 @@ TEST_CASE("quotients and remainders") {
     check_gradients("Y[i] := A[i//2,i%2] where i in 0:6", {{"A", numbers({3, 2})}});
 }
 
-TEST_CASE("a remainder is solved for its index, of any quotient that has a point") {
+TEST_CASE(
+    "an index of a remainder becomes two, of which the remainder and the quotient are one each") {
     const auto gradient_of_a = [](const std::string& text) {
         const Program program = parse_program(make_source(text));
         return str(grad::gradient(program, "A"));
     };
     CHECK(gradient_of_a("Y[i] := A[(i+5)%100] where i in 0:100") ==
-          "dA[t] := sum[m in 0:2 | t < 100 && t+100*m-5 >= 0 && t+100*m-5 < 100](dY[t+100*m-5]) "
-          "where t in 0:size(A,0)");
+          "dA[r] := sum[m in 0:2 | 100*m+r-5 >= 0 && 100*m+r-5 < 100 && r < 100](dY[100*m+r-5]) "
+          "where r in 0:size(A,0)");
     CHECK(gradient_of_a("Y[i] := A[i//64,i%64] where i in 0:64000") ==
-          "dA[t,u] := sum[m in 0:1000 | u < 64 && t == m && u+64*m < 64000](dY[u+64*m]) where t in "
-          "0:size(A,0), u in 0:size(A,1)");
+          "dA[t,r] := sum[m in 0:1000 | 64*m+r < 64000 && t == m && r < 64](dY[64*m+r]) where t in "
+          "0:size(A,0), r in 0:size(A,1)");
+    CHECK(gradient_of_a("Y[i] := A[(i%12)//4,i%4] where i in 0:60") ==
+          "dA[m2,r2] := sum[m in 0:5 | 12*m+4*m2+r2 < 60 && 4*m2+r2 < 12 && m2 < 3 && r2 < "
+          "4](dY[12*m+4*m2+r2]) where m2 in 0:size(A,0), r2 in 0:size(A,1)");
+    CHECK(gradient_of_a("Y[i] := A[(i%64)*64+i//64] where i in 0:4096") ==
+          "dA[t] := sum[r in 0:64 | 64*t-4095*r >= 0 && 64*t-4095*r < 4096 && t-64*r >= 0 && "
+          "t-64*r < 64](dY[64*t-4095*r]) where t in 0:size(A,0)");
     CHECK(gradient_of_a("Y[i,j] := A[wrap(i%7-2),j] where i in 0:12, j in 0:3").find("%") ==
           std::string::npos);
+    // Many more turns than there are points.
+    const std::string far = "Y[i,j] := A[(i+7*j)%3,j] where i in 0:4, j in 0:100";
+    CHECK(gradient_of_a(far).find("(i+7*j)%3") != std::string::npos);
 }
 
 TEST_CASE("random reads with quotients and remainders agree with differences") {

@@ -1,0 +1,66 @@
+// tests/codegen/split_periods_test.cpp – axes whose index arithmetic repeats, as two axes
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "codegen/plan.h"
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+std::string plan_text(const std::string& text, const Signature& signature) {
+    return str(codegen::plan(bound(text, signature), example_target(64)));
+}
+
+bool has_quotients(const std::string& plan) {
+    return plan.find("mod(") != std::string::npos || plan.find("//") != std::string::npos;
+}
+
+/// Checks values, and that places are affine at all points.
+void check_affine(const std::string& text, const Signature& signature) {
+    const std::string plan = plan_text(text, signature);
+    CHECK_MESSAGE(!has_quotients(plan), text, "\n", plan);
+    check_values(text, signature);
+}
+
+}  // namespace
+
+TEST_CASE("places in turns of an axis are affine in two axes") {
+    check_affine("Y[b,t,c] := X[b,c//8,t,c%8] where c in 0:48", {{"X", array({2, 6, 5, 8})}});
+    check_affine("Y[n,c,y,x] := X[n,c,y//2,x//2] where y in 0:10, x in 0:12",
+                 {{"X", array({2, 3, 5, 6})}});
+    check_affine(
+        "Y[n,c,y,x] := X[n,4*c+2*(y%2)+x%2,y//2,x//2] where y in 0:10, x in 0:12, c in 0:3",
+        {{"X", array({2, 12, 5, 6})}});
+    check_affine("Y[i] := X[i%64] where i in 0:640", {{"X", array({64})}});
+    check_affine("Y[i] := X[(i%8)*8+i//8] where i in 0:64", {{"X", array({64})}});
+    check_affine("Y[i] := X[(2*i)%8] + X[i//12] where i in 0:48", {{"X", array({8})}});
+    check_affine("Y[i] := X[i%4] * X[(i//4)%3] where i in 0:48", {{"X", array({4})}});
+}
+
+TEST_CASE("turns begin where the remainder is least, what is left over is apart") {
+    check_affine("Y[i] := X[(i+5)%16,(i+5)//16] where i in 0:160", {{"X", array({16, 11})}});
+    check_affine("Y[i,j] := X[i%24,j] where i in 0:100", {{"X", array({24, 9})}});
+    check_affine("Y[i+_] := X[i%10,i//10] where i in 3:52", {{"X", array({10, 6})}});
+}
+
+TEST_CASE("reduced axes of whole turns are split, others and those of an argmax are not") {
+    check_affine("Y[n,o] := W[o,c]*X[n,c//8,c%8]",
+                 {{"W", array({20, 48})}, {"X", array({12, 6, 8})}});
+    check_affine("Y[n] := max[c in 0:48](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
+    const std::string rest = "Y[n] := sum[c in 0:44](X[n,c//8,c%8])";
+    CHECK(has_quotients(plan_text(rest, {{"X", array({12, 6, 8})}})));
+    check_values(rest, {{"X", array({12, 6, 8})}});
+    check_values("Y[n] := argmax[c in 0:48](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
+}
+
+TEST_CASE("sums of several indices and quotients of data stay") {
+    check_values("Y[i,j] := X[(i+3*j)%8] where i in 0:40, j in 0:7", {{"X", array({8})}});
+    check_values("Y[i] := X[J[i]%8] where i in 0:40",
+                 {{"X", array({8})}, {"J", array({40}, DType::i64)}});
+    check_values("Y[i] := X[i%3] + X[i%7] + X[i%11] where i in 0:231", {{"X", array({11})}});
+    check_values("Y[i%8] += X[i] where i in 0:64", {{"X", array({64})}, {"Y", array({8})}});
+}
