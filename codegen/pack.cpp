@@ -310,14 +310,16 @@ class Packer {
     void find_squares() {
         constexpr std::int64_t least_lanes = 4;  // fewer are not shuffled
         constexpr std::int64_t least_side = 8;   // shorter rows are copied, or gathered
-        if (!kernel_.conditions.is_empty() || is_contiguous(term_, tiling_.axis.var) ||
+        if (is_contiguous(term_, tiling_.axis.var) ||
             lanes_of_line() < std::min(least_lanes, lanes_))
             return;
         const std::int64_t least = std::min(least_side, lanes_of_line());
         std::vector<Axis> axes = {kernel_.reduced.rbegin(), kernel_.reduced.rend()};
-        axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
+        if (kernel_.conditions.is_empty())
+            axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
         for (const Axis& axis : axes)
-            if (lines_along(axis) >= least && is_contiguous(term_, axis.var)) {
+            if (lines_along(axis) >= least && is_contiguous(term_, axis.var) &&
+                is_unconditional(axis)) {
                 squares_ = axis;
                 side_of_square_ = best_side(lines_along(axis), least);
                 break;
@@ -325,6 +327,17 @@ class Packer {
         if (has_outer_squares())
             strip_ = {kernel_.nest.add(Var{kernel_.nest.at(squares_->var).name + "_strip"}),
                       ceil_div(squares_->extent, side_of_square_)};
+    }
+    /// Whether conditions say nothing of the axis, and what they say of others are loop bounds.
+    [[nodiscard]] bool is_unconditional(const Axis& axis) const {
+        const Conditions& conditions = kernel_.conditions;
+        if (conditions.is_empty()) return true;
+        const auto mentions = [&](const AffineForm& form) {
+            return form.coefficient(axis.var) != 0;
+        };
+        return pair_ == 1 && std::ranges::none_of(conditions.at_least_zero, mentions) &&
+               std::ranges::none_of(conditions.equal_zero, mentions) &&
+               !reduced_loops_along(kernel_, axis).test;
     }
     /// Reduced points of a line, where lines follow each other along the axis.
     [[nodiscard]] std::int64_t points_of_line(const Axis& axis) const {
@@ -430,8 +443,10 @@ class Packer {
     /// The body at every reduced point of the axes but one.
     Body over_points_but(const Axis& last, Body body) const {
         std::vector<AxisRange> outer;
-        for (const Axis& axis : kernel_.reduced)
-            if (axis != last) outer.push_back({axis, bound(0), bound(axis.extent)});
+        const ReducedLoops all = has_outer_squares() ? reduced_loops(kernel_, kernel_.reduced)
+                                                     : reduced_loops_along(kernel_, last);
+        for (const ReducedLoop& loop : all.loops)
+            if (loop.axis != last) outer.push_back({loop.axis, loop.lower, loop.upper});
         return wrap(outer, std::move(body));
     }
     /// The same by pairs, where these are not of that axis.

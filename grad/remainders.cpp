@@ -1,4 +1,4 @@
-// grad/remainders.cpp – subscripts with `%` as affine ones, of an index in two digits
+// grad/remainders.cpp – subscripts with `//` and `%` as affine ones, of an index in two digits
 #include "grad/remainders.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Rewriter {
     }
 
   private:
-    /// `e % N`, of which an index of e with the coefficient 1 or -1 becomes two.
+    /// `e % N` or `e // N`, of which an index of e with the coefficient 1 or -1 becomes two.
     struct Remainder {
         Expr dividend;
         Expr divisor;
@@ -41,10 +41,11 @@ class Rewriter {
         std::int64_t sign = 1;
     };
 
-    /// An innermost remainder of a subscript that can be split.
+    /// An innermost quotient or remainder of a subscript that can be split.
     [[nodiscard]] std::optional<Remainder> find() const {
         for (const Expr node : postorder(relation_.at)) {
-            if (!is_apply(node, Op::mod) || free_indices(node).empty()) continue;
+            const bool is_mod = is_apply(node, Op::mod);
+            if ((!is_mod && !is_apply(node, Op::floordiv)) || free_indices(node).empty()) continue;
             const auto& args = std::get<Apply>(node->term).args;
             if (!free_indices(args[1]).empty() || reads_data(program_, node)) continue;
             const auto bounds = bounds_of(program_, args[0]);
@@ -61,7 +62,11 @@ class Rewriter {
                 if (value == nullptr || std::abs(part.coefficient) != 1) continue;
                 remainder.index = value->index;
                 remainder.sign = part.coefficient;
-                if (is_alone(*form, part) && pays(remainder, is_subscript)) return remainder;
+                if (!is_alone(*form, part)) continue;
+                const Given given = !is_subscript ? Given::nothing
+                                    : is_mod      ? Given::place
+                                                  : Given::turn;
+                if (pays(remainder, given)) return remainder;
             }
         }
         return std::nullopt;
@@ -74,19 +79,19 @@ class Rewriter {
                    return other.atom != part.atom && has_index(free_indices(other.atom), index);
                });
     }
-    /// Whether the two indices have hardly more points than the one, where that is known. A
-    /// remainder that is a subscript gives r its value: it is not summed.
-    [[nodiscard]] bool pays(const Remainder& remainder, bool is_subscript) const {
-        constexpr std::int64_t most = 2;
+    /// What a subscript that is the quotient or the remainder gives a value: it is not summed.
+    enum class Given : std::uint8_t { nothing, turn, place };
+    /// Whether the two indices have hardly more points than the one, where that is known.
+    [[nodiscard]] bool pays(const Remainder& remainder, Given given) const {
+        constexpr double most = 2;
         const Index& range = program_.at(remainder.index);
         const auto extent = number(integer_difference(context_, range.upper, range.lower));
-        const auto quotients =
+        const auto last =
             number(integer_difference(context_, remainder.quotients.high, remainder.quotients.low));
         const auto divisor = number(remainder.divisor);
-        if (!extent || !quotients) return true;
-        if (*quotients < most) return is_subscript || !divisor || *divisor <= most * *extent;
-        if (is_subscript || !divisor) return *quotients < *extent;
-        return double(*quotients + 1) * double(*divisor) <= double(most) * double(*extent);
+        const double turns = given == Given::turn ? 1 : last ? double(*last + 1) : 0;
+        const double places = given == Given::place ? 1 : divisor ? double(*divisor) : 0;
+        return !extent || turns * places <= most * double(*extent);
     }
     static std::optional<std::int64_t> number(Expr e) {
         const auto form = linear_form(e);

@@ -57,6 +57,21 @@ TEST_CASE("rows are packed side by side, as squares or lines; others are copied"
                {{"A", array({37, 50, 4})}, {"B", array({3, 50, 145})}});
 }
 
+TEST_CASE("conditions of other axes than the squares' bound what is packed") {
+    const auto check = [](const std::string& columns, const std::string& text) {
+        const Signature signature = {{"A", array({40, 6, 29})}, {"B", array({70, 6, 29})}};
+        const std::string plan = plan_text(text, signature);
+        CHECK_MESSAGE(plan.find(columns) != std::string::npos, plan);
+        check_values(text, signature);
+    };
+    check("step of a point; transposed",
+          "C[b,i,j] := sum[k,l | k <= b](A[i,k,l]*B[j,k,l]) where b in 0:6");
+    check("step of a point; transposed",
+          "C[b,i,j] := sum[k,l | k >= b && k < 2*b](A[i,k,l]*B[j,k,l]) where b in 0:6");
+    check("step of a point; gathered",
+          "C[b,i,j] := sum[k,l | l <= 4*b](A[i,k,l]*B[j,k,l]) where b in 0:6");
+}
+
 TEST_CASE("taps that stand side by side are transposed as one row, in squares of fewer lanes") {
     struct Case {
         std::int64_t taps;  ///< of a row, and rows of them
