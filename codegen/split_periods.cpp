@@ -19,6 +19,8 @@ namespace {
 
 /// The places of a turn at which it may begin are tried one by one.
 constexpr std::int64_t longest_turn = 1 << 16;
+/// A multiple of a turn's places by a remainder fits 64 bits.
+constexpr std::int64_t largest_divisor = std::int64_t{1} << 40;
 
 /// `e // N` or `e % N` of a form.
 struct Quotient {
@@ -53,7 +55,8 @@ std::vector<Quotient> quotients(const Kernel& kernel) {
                 return;
             const auto dividend = affine(operate->args[0]);
             const auto divisor = affine(operate->args[1]);
-            if (dividend && divisor && divisor->is_constant() && divisor->constant > 1)
+            if (dividend && divisor && divisor->is_constant() && divisor->constant > 1 &&
+                divisor->constant <= largest_divisor)
                 found.push_back({*dividend, divisor->constant});
         });
         roots = std::move(addresses);
@@ -70,12 +73,18 @@ struct Turns {
     std::int64_t count = 0;
 };
 
+/// Whether nothing of the axis is left over.
+bool is_whole(const Turns& turns, const Kernel& kernel) {
+    const Axis& axis = (turns.is_reduced ? kernel.reduced : kernel.free)[turns.axis];
+    return turns.first == 0 && turns.count * turns.length == axis.extent;
+}
+
 /// The turns of an axis in which a quotient repeats, beginning where the remainder is least.
 std::optional<Turns> turns(const Kernel& kernel, bool is_reduced, std::size_t number,
                            const Quotient& quotient) {
     const Axis& axis = (is_reduced ? kernel.reduced : kernel.free)[number];
     const std::int64_t step = quotient.dividend.coefficient(axis.var);
-    if (step == 0) return std::nullopt;
+    if (step == 0 || std::abs(step) > largest_divisor) return std::nullopt;
     Turns result{.is_reduced = is_reduced,
                  .axis = number,
                  .length = quotient.divisor / std::gcd(step, quotient.divisor)};
@@ -90,8 +99,7 @@ std::optional<Turns> turns(const Kernel& kernel, bool is_reduced, std::size_t nu
     result.count = (axis.extent - result.first) / result.length;
     if (result.count < 2) return std::nullopt;
     // A sum stays one sum.
-    if (is_reduced && (result.first != 0 || result.count * result.length != axis.extent))
-        return std::nullopt;
+    if (is_reduced && !is_whole(result, kernel)) return std::nullopt;
     return result;
 }
 
@@ -109,8 +117,15 @@ Kernel split(Kernel kernel, const Turns& turns) {
     return kernel;
 }
 
-/// The split that leaves the fewest quotients, of those the one into the longest turns.
+/// The split that leaves the fewest quotients, of those the one into the longest turns. Of few axes
+/// some may be left over: each gives up to three kernels.
 std::optional<Turns> best_turns(const Kernel& kernel, const std::vector<Quotient>& open) {
+    constexpr std::ptrdiff_t most_axes_with_rest = 3;
+    const bool may_leave_rest = std::ranges::count_if(kernel.free, [&](const Axis& axis) {
+                                    return std::ranges::any_of(open, [&](const Quotient& quotient) {
+                                        return quotient.dividend.coefficient(axis.var) != 0;
+                                    });
+                                }) <= most_axes_with_rest;
     std::optional<Turns> best;
     auto least = std::pair(open.size(), std::int64_t{0});
     std::set<std::tuple<bool, std::size_t, std::int64_t, std::int64_t>> seen;
@@ -122,6 +137,7 @@ std::optional<Turns> best_turns(const Kernel& kernel, const std::vector<Quotient
                 const auto found = turns(kernel, is_reduced, axis, quotient);
                 if (!found || !seen.insert({is_reduced, axis, found->length, found->first}).second)
                     continue;
+                if (!may_leave_rest && !is_whole(*found, kernel)) continue;
                 Kernel whole = kernel;
                 if (!is_reduced)
                     whole = slice(kernel, axis, found->first,

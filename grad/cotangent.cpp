@@ -34,28 +34,31 @@ std::vector<Cotangent> together(Context& context, const std::vector<Cotangent>& 
     return result;
 }
 
-bool is_negation(Expr a, Expr b) {
-    const auto is_not = [](Expr e, Expr of) {
-        return is_apply(e, Op::logical_not) && std::get<Apply>(e->term).args[0] == of;
-    };
-    return is_not(a, b) || is_not(b, a);
+bool is_negation(Expr e, Expr of) {
+    return is_apply(e, Op::logical_not) && std::get<Apply>(e->term).args[0] == of;
 }
 
-/// `c ? a : b` under `g`, of a under `g && c` and b under `g && !c`; nothing for other guards.
+/// `c ? a : b` under `g`, of a under `g && c` and b under `g && !c`, or the other way round;
+/// nothing for other guards.
 std::optional<Cotangent> joined(Context& context, const Cotangent& a, const Cotangent& b) {
     const std::vector<Expr> of_a = conjuncts(a.guard);
     const std::vector<Expr> of_b = conjuncts(b.guard);
-    if (of_a.size() != of_b.size()) return std::nullopt;
     const auto [x, y] = std::ranges::mismatch(of_a, of_b);
-    if (x == of_a.end() || !is_negation(*x, *y) || !std::equal(x + 1, of_a.end(), y + 1))
-        return std::nullopt;
-    Expr guard;
-    for (auto part = of_a.begin(); part != of_a.end(); ++part)
-        if (part != x) guard = context.logical_and(guard, *part);
-    const bool is_first = is_apply(*y, Op::logical_not);
-    const std::vector<Expr> choice = {is_first ? *x : *y, is_first ? a.value : b.value,
-                                      is_first ? b.value : a.value};
-    return Cotangent{.guard = guard, .value = context.apply(Op::select, choice)};
+    const auto all = [&](auto first, auto last) {
+        Expr condition;
+        for (auto part = first; part != last; ++part)
+            condition = context.logical_and(condition, *part);
+        return condition;
+    };
+    const Expr rest_of_a = all(x, of_a.end());
+    const Expr rest_of_b = all(y, of_b.end());
+    if (!rest_of_a || !rest_of_b) return std::nullopt;
+    const Expr guard = all(of_a.begin(), x);
+    if (is_negation(rest_of_b, rest_of_a))
+        return Cotangent{guard, context.apply(Op::select, {rest_of_a, a.value, b.value})};
+    if (is_negation(rest_of_a, rest_of_b))
+        return Cotangent{guard, context.apply(Op::select, {rest_of_b, b.value, a.value})};
+    return std::nullopt;
 }
 
 /// Both branches of a choice as one, so that what comes from both has no guard of its own.

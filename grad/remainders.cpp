@@ -2,7 +2,6 @@
 #include "grad/remainders.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -24,7 +23,10 @@ class Rewriter {
         : program_(program), context_(*program.context), relation_(relation) {}
 
     Relation run() {
-        while (const auto found = find()) {
+        constexpr int most_splits = 32;
+        for (int n = 0; n < most_splits; ++n) {
+            const auto found = find();
+            if (!found) break;
             split(*found);
             for_each_term([&](Expr e) { return folded(e); });
         }
@@ -51,47 +53,66 @@ class Rewriter {
             const auto bounds = bounds_of(program_, args[0]);
             const auto form = linear_form(args[0]);
             if (!bounds || !form) continue;
-            const Expr divisor = larger(context_, args[1], context_.integer(1));
-            Remainder remainder{.dividend = args[0],
-                                .divisor = divisor,
-                                .quotients = {floor_quotient(context_, bounds->low, divisor),
-                                              floor_quotient(context_, bounds->high, divisor)}};
+            const Expr step = larger(context_, args[1], context_.integer(1));
+            Remainder remainder{
+                .dividend = args[0],
+                .divisor = args[1],
+                .quotients = {quotient(bounds->low, step), quotient(bounds->high, step)}};
             const bool is_subscript = std::ranges::find(relation_.at, node) != relation_.at.end();
             for (const LinearForm::Part& part : form->parts) {
                 const auto* value = std::get_if<IndexValue>(&part.atom->term);
-                if (value == nullptr || std::abs(part.coefficient) != 1) continue;
+                const bool is_unit = part.coefficient == 1 || part.coefficient == -1;
+                if (value == nullptr || !is_unit) continue;
                 remainder.index = value->index;
                 remainder.sign = part.coefficient;
                 if (!is_alone(*form, part)) continue;
                 const Given given = !is_subscript ? Given::nothing
                                     : is_mod      ? Given::place
                                                   : Given::turn;
-                if (pays(remainder, given)) return remainder;
+                if (pays(remainder, *form, given)) return remainder;
             }
         }
         return std::nullopt;
     }
-    /// Whether the index of the part is the relation's, and in no other part.
+    /// Whether the index of the part is the relation's, and in no other part; nor is it in data, of
+    /// whose keys it would take the points apart.
     [[nodiscard]] bool is_alone(const LinearForm& form, const LinearForm::Part& part) const {
         const IndexId index = std::get<IndexValue>(part.atom->term).index;
-        return has_index(relation_.indices, index) &&
-               std::ranges::none_of(form.parts, [&](const LinearForm::Part& other) {
-                   return other.atom != part.atom && has_index(free_indices(other.atom), index);
-               });
+        const auto is_other = [&](const LinearForm::Part& other) {
+            return other.atom != part.atom && has_index(free_indices(other.atom), index);
+        };
+        const auto is_data = [&](Expr subscript) {
+            return reads_data(program_, subscript) && has_index(free_indices(subscript), index);
+        };
+        return has_index(relation_.indices, index) && std::ranges::none_of(form.parts, is_other) &&
+               std::ranges::none_of(relation_.at, is_data);
     }
     /// What a subscript that is the quotient or the remainder gives a value: it is not summed.
     enum class Given : std::uint8_t { nothing, turn, place };
-    /// Whether the two indices have hardly more points than the one, where that is known.
-    [[nodiscard]] bool pays(const Remainder& remainder, Given given) const {
+    /// Whether the two indices have hardly more points than the one; where extents are not known,
+    /// whether no other index of the form goes on by more than a turn.
+    [[nodiscard]] bool pays(const Remainder& remainder, const LinearForm& form, Given given) const {
         constexpr double most = 2;
         const Index& range = program_.at(remainder.index);
         const auto extent = number(integer_difference(context_, range.upper, range.lower));
         const auto last =
             number(integer_difference(context_, remainder.quotients.high, remainder.quotients.low));
         const auto divisor = number(remainder.divisor);
-        const double turns = given == Given::turn ? 1 : last ? double(*last + 1) : 0;
-        const double places = given == Given::place ? 1 : divisor ? double(*divisor) : 0;
-        return !extent || turns * places <= most * double(*extent);
+        if (extent && last && (divisor || given == Given::place)) {
+            const double turns = given == Given::turn ? 1 : double(*last + 1);
+            const double places = given == Given::place ? 1 : double(*divisor);
+            return turns * places <= most * double(*extent);
+        }
+        return std::ranges::all_of(form.parts, [&](const LinearForm::Part& part) {
+            const auto* value = std::get_if<IndexValue>(&part.atom->term);
+            if (value != nullptr && value->index == remainder.index) return true;
+            if (free_indices(part.atom).empty()) return true;
+            const std::int64_t turn = divisor.value_or(1);
+            return value != nullptr && part.coefficient <= turn && part.coefficient >= -turn;
+        });
+    }
+    [[nodiscard]] Expr quotient(Expr e, Expr divisor) const {
+        return is_literal(e, 0) ? e : floor_quotient(context_, e, divisor);
     }
     static std::optional<std::int64_t> number(Expr e) {
         const auto form = linear_form(e);

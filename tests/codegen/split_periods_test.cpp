@@ -57,6 +57,25 @@ TEST_CASE("reduced axes of whole turns are split, others and those of an argmax 
     check_values("Y[n] := argmax[c in 0:48](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
 }
 
+TEST_CASE("many axes are not cut into pieces, but for what leaves nothing over") {
+    const auto kernels = [](const std::string& place) {
+        std::string at;
+        std::string indices;
+        std::string ranges;
+        for (const char index : std::string("abcdefgh")) {
+            const std::string comma = at.empty() ? "" : ",";
+            at += comma + "(" + index + place + ")%2";
+            indices += comma + index;
+            ranges += comma + " " + index + " in 0:6";
+        }
+        const std::string text = "Y[" + indices + "] := X[" + at + "] where" + ranges;
+        return codegen::plan(bound(text, {{"X", array(Shape(8, 2))}}), example_target(64))
+            .nests.size();
+    };
+    CHECK(kernels("+1") < 30);
+    CHECK(kernels("") == 1);
+}
+
 TEST_CASE("sums of several indices and quotients of data stay") {
     check_values("Y[i,j] := X[(i+3*j)%8] where i in 0:40, j in 0:7", {{"X", array({8})}});
     check_values("Y[i] := X[J[i]%8] where i in 0:40",

@@ -107,6 +107,29 @@ TEST_CASE(
     CHECK(gradient_of_a(far).find("(i+7*j)%3") != std::string::npos);
 }
 
+TEST_CASE("quotients and remainders by sizes are solved too, unless that may take longer") {
+    check_gradients("Y[i] := A[i%size(A,0)]*B[i]", {{"A", numbers({4})}, {"B", numbers({11})}});
+    check_gradients("Y[i] := A[(i+1)%size(A,0)]*A[i] where i in 0:size(A,0)",
+                    {{"A", numbers({7})}});
+    check_gradients("Y[i] := A[i//size(A,1),i%size(A,1)]*B[i]",
+                    {{"A", numbers({4, 3})}, {"B", numbers({11})}});
+    check_gradients("Y[i] := A[(i%5)%(2*size(B,0))]*B[i]",
+                    {{"A", numbers({5})}, {"B", numbers({9})}});
+    const auto gradient_of_a = [](const std::string& text) {
+        return str(grad::gradient(parse_program(make_source(text)), "A"));
+    };
+    CHECK(gradient_of_a("Y[i] := A[(i+1)%size(A,0)] where i in 0:size(A,0)") ==
+          "dA[r] := sum[m in 1//max(size(A,0), 1):size(A,0)//max(size(A,0), 1)+1 | size(A,0)*m+r-1 "
+          ">= 0 && size(A,0)*m+r-1 < size(A,0)](dY[size(A,0)*m+r-1]) where r in 0:size(A,0)");
+    CHECK(gradient_of_a("Y[i,j] := A[(i+1000*j)%7]*B[i,j]").find("t == (i+1000*j)%7") !=
+          std::string::npos);
+    check_gradients("Y[i,j] := A[i%3,J[i]]*B[i,j]",
+                    {{"A", numbers({3, 5})},
+                     {"B", numbers({6, 2})},
+                     {"J", Array::from<std::int64_t>({0, 4, 1, 1, 3, 0}, {6})}},
+                    {"A"});
+}
+
 TEST_CASE("random reads with quotients and remainders agree with differences") {
     std::mt19937 random(11);
     const auto draw = [&](int least, int most) {

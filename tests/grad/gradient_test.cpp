@@ -159,6 +159,8 @@ TEST_CASE("what both branches of a choice read gets both cotangents in one choic
     CHECK(gradient_of_a("Y[i] := x[i] > 0 ? A[i] - B[i] : A[i] + B[i]") == "dA[t] := dY[t]");
     CHECK(gradient_of_a("Y[i] := x[i] > 0 ? (x[i] > 1 ? A[i] : 2*A[i]) : 3*A[i]") ==
           "dA[i] := x[i] > 0 ? (x[i] > 1 ? dY[i] : dY[i]*2) : dY[i]*3");
+    CHECK(gradient_of_a("Y[i] := x[i] > 0 && B[i] > 0 ? A[i]*B[i] : A[i]*x[i]") ==
+          "dA[i] := x[i] > 0 && B[i] > 0 ? dY[i]*B[i] : dY[i]*x[i]");
     check_gradients("Y[i] := x[i] > 0 ? (x[i] > 1 ? A[i]^2 : 2*A[i]) : (B[i] < 0 ? 3 : A[i])",
                     {{"x", numbers({9})}, {"A", numbers({9}, 6)}, {"B", numbers({9}, 7)}}, {"A"});
 }
