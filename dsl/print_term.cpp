@@ -212,7 +212,7 @@ TermPrinter::Printed TermPrinter::modified(const Modified& term) {
 }
 
 /// `a - b` for `a + neg(b)`. Of index arithmetic, which is compared by value, `a-2*i` for
-/// `a + -2*i` too.
+/// `a + -2*i` too; not of quotients: `-2*i//7` is no negated `2*i//7`.
 TermPrinter::Printed TermPrinter::sum(const Apply& term, Place place, bool is_integer) {
     const bool is_tight = is_integer || place == Place::subscript;
     const std::string_view plus = is_tight ? "+" : " + ";
@@ -221,11 +221,12 @@ TermPrinter::Printed TermPrinter::sum(const Apply& term, Place place, bool is_in
     for (std::size_t n = 1; n < term.args.size(); ++n) {
         const Expr e = term.args[n];
         const std::string plain = operand(e, Precedence::product, place);
-        const bool is_negative = is_literal(e) || is_integer;
+        Expr first = e;
+        while (is_integer && is_apply(first, Op::mul)) first = std::get<Apply>(first->term).args[0];
         if (is_apply(e, Op::neg)) {
             const Expr negated = std::get<Apply>(e->term).args.front();
             text.append(minus).append(operand(negated, Precedence::product, place));
-        } else if (is_negative && plain.starts_with('-')) {
+        } else if (is_literal(first) && plain.starts_with('-')) {
             text.append(minus).append(plain, 1);
         } else {
             text.append(plus).append(plain);

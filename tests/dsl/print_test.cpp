@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "dsl/canonical.h"
 #include "dsl/print_term.h"
 #include "dsl/program.h"
@@ -91,6 +92,12 @@ TEST_CASE("index arithmetic and subscripts have no blanks") {
           "Y[i] := sum[k | k-1 >= i](A[k]) where i in 0:size(A,0)-1");
     CHECK(printed("Y[i] := A[i,0-3] + A[i,-3]") == "Y[i] := A[i,0-3] + A[i,size(A,1)-3]");
     CHECK(value("fma(a[i], 2, hypot(b[i], 1))") == "fma(a[i], 2, hypot(b[i], 1))");
+    // The sign of a dividend is no sign of the quotient.
+    for (const char* place : {"i%8+-2*i//7+3", "i+-2*i%7", "i+-2*i//7*3", "i-2*i//7", "9-6*i"})
+        CHECK(printed(format("Y[i] := A[{}] where i in 0:4", place)) ==
+              format("Y[i] := A[{}] where i in 0:4", place));
+    CHECK(printed("Y[i] := A[i+(-2*i)//7] where i in 0:4") ==
+          "Y[i] := A[i+-2*i//7] where i in 0:4");
 }
 
 TEST_CASE("sums that the convention implies are left out") {
