@@ -27,7 +27,10 @@ bool is_comparison(Op op) { return info(op).precedence == Precedence::comparison
 /// Rewrites values bottom-up, each node once.
 class Folder {
   public:
-    explicit Folder(const Kernel& kernel) : ranges_(kernel) {}
+    /// What nothing decides stays, or becomes a choice between two turns.
+    enum class Open : std::uint8_t { stays, chooses };
+    explicit Folder(const Kernel& kernel, Open open = Open::stays)
+        : ranges_(kernel), chooses_(open == Open::chooses) {}
 
     Value operator()(const Value& value) {
         if (!value) return value;
@@ -208,6 +211,7 @@ class Folder {
         if (first == last)
             return op == Op::mod ? make_index(e - form(first * by)) : make_integer(first);
         if (const Value value = without_multiples(op, e, by)) return value;
+        if (chooses_) return first + 1 == last ? between_turns(op, e, by, last) : nullptr;
         // The turn of which most is seen.
         IndexRange core{0, -1};
         for (const std::int64_t turn : {first, first + 1, last}) {
@@ -231,6 +235,16 @@ class Folder {
         return make_index(op == Op::mod ? rest : quotient);
     }
 
+    static Value between_turns(Op op, const AffineForm& e, std::int64_t divisor,
+                               std::int64_t last) {
+        const auto in_turn = [&](std::int64_t turn) {
+            return op == Op::mod ? make_index(e - form(turn * divisor)) : make_integer(turn);
+        };
+        const Value is_last =
+            make_operation(Op::ge, {make_index(e), make_integer(last * divisor)}, DType::boolean);
+        return make_operation(Op::select, {is_last, in_turn(last), in_turn(last - 1)}, DType::i64);
+    }
+
     Value magnitude(const AffineForm& e) {
         const auto range = ranges_.of(e);
         if (!range) return nullptr;
@@ -249,6 +263,7 @@ class Folder {
     }
 
     AxisRanges ranges_;
+    bool chooses_;
     std::unordered_map<const ValueNode*, Value> memo_;
     std::vector<Value> kept_;
     std::vector<Decision> open_;
@@ -304,8 +319,9 @@ std::optional<IndexRange> AxisRanges::without(const AffineForm& form, VarId var)
     return of(rest);
 }
 
-std::vector<Decision> fold_indices(Kernel& kernel) {
-    Folder fold(kernel);
+namespace {
+
+void fold_all(Kernel& kernel, Folder& fold) {
     if (kernel.body) kernel.body = fold(kernel.body);
     if (kernel.conditions.rest) {
         kernel.conditions.rest = fold(kernel.conditions.rest);
@@ -316,7 +332,19 @@ std::vector<Decision> fold_indices(Kernel& kernel) {
         write.at = fold(write.at);
         write.value = fold(write.value);
     }
+}
+
+}  // namespace
+
+std::vector<Decision> fold_indices(Kernel& kernel) {
+    Folder fold(kernel);
+    fold_all(kernel, fold);
     return std::move(fold).open();
+}
+
+void choose_between_turns(Kernel& kernel) {
+    Folder fold(kernel, Folder::Open::chooses);
+    fold_all(kernel, fold);
 }
 
 }  // namespace ricci::codegen

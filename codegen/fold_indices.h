@@ -48,6 +48,10 @@ struct Decision {
 /// affine part. Gives the decisions that are left open, once each.
 std::vector<Decision> fold_indices(Kernel& kernel);
 
+/// Makes `e % N` and `e // N` of a form that lies in two turns a choice between these: divisions of
+/// vectors of i64 take some ten times as long.
+void choose_between_turns(Kernel& kernel);
+
 /// The kernel's points where one free axis lies in [lower, upper), counted from there.
 [[nodiscard]] Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower,
                            std::int64_t upper, const char* name);

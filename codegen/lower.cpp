@@ -134,6 +134,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }
+    choose_between_turns(kernel);
     merge_axes(kernel);
     const LanePlan lanes = choose_lanes(kernel, builder.target());
     if (!kernel.body) {

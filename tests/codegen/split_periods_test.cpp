@@ -57,6 +57,14 @@ TEST_CASE("reduced axes of whole turns are split, others and those of an argmax 
     check_values("Y[n] := argmax[c in 0:48](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
 }
 
+TEST_CASE("places in one of two turns are a choice, no division") {
+    check_affine("Y[i,j] := X[i,wrap(j+i)] where i in 0:20, j in 0:20", {{"X", array({20, 20})}});
+    check_affine("Y[i,j] := X[(i-j)%16,(i-j)//16+1] where i in 0:16, j in 0:16",
+                 {{"X", array({16, 2})}});
+    check_affine("Y[i] := c[wrap(i-j)]*x[j] where i in 0:30",
+                 {{"c", array({30})}, {"x", array({30})}});
+}
+
 TEST_CASE("many axes are not cut into pieces, but for what leaves nothing over") {
     const auto kernels = [](const std::string& place) {
         std::string at;
