@@ -451,9 +451,11 @@ class Chooser {
         const double turns = target_.unit_bytes < target_.vector_bytes && !is_half ? 2 : 1;
         const double area = turns * rows * double(tile.vectors);
         const double latency = std::max(1.0, 8 / area);
-        // As many loads as operations can be done in a cycle: two.
-        const double loads_each = (rows + turns * double(tile.vectors)) / area;
-        const double loads = std::max(1.0, loads_each) + 0.1 * loads_each;
+        // As many loads as operations can be done in a cycle: two. Where that is enough, each still
+        // takes an issue slot beside them.
+        const double busy = (rows + turns * double(tile.vectors)) / area;
+        const double slots = turns * (rows + double(tile.vectors)) / area;
+        const double loads = std::max(1.0, busy) + 0.1 * slots;
         return double(choice_.tiles) * depth_ * rows * double(tile.vectors) *
                    vector_cycles(kernel_, choice_, target_) * latency * loads +
                choice_.packing_cycles + line_cycles() +

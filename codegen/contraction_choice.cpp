@@ -37,7 +37,7 @@ bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& targ
 }
 
 double vector_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
-    constexpr double of_half = 0.52;  // more instructions for the same
+    constexpr double of_half = 0.53;  // more instructions for the same
     const double operations = choice.pairing == Pairing::pairs
                                   ? operations_of_pair / 2
                                   : std::max(1.0, body_cost(kernel) - 2);
