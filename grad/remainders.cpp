@@ -183,6 +183,10 @@ class Rewriter {
             LinearForm rest{.constant = form->constant - multiples.constant * *divisor,
                             .parts = {}};
             for (const LinearForm::Part& part : form->parts) {
+                // Values are no whole multiples: `(4*a[i])%2` is not 0.
+                const bool is_whole = std::holds_alternative<IndexValue>(part.atom->term) ||
+                                      std::holds_alternative<Size>(part.atom->term);
+                if (!is_whole) return e;
                 if (part.coefficient % *divisor == 0)
                     multiples.parts.push_back({part.atom, part.coefficient / *divisor});
                 else

@@ -18,6 +18,10 @@ namespace {
 
 Array numbers(Shape shape) { return uniform(std::move(shape), -2, 2, 5); }
 
+std::string gradient_of_a(const std::string& text) {
+    return str(grad::gradient(parse_program(make_source(text)), "A"));
+}
+
 }  // namespace
 
 TEST_CASE("plain subscripts are renamed") {
@@ -84,10 +88,6 @@ TEST_CASE("quotients and remainders") {
 
 TEST_CASE(
     "an index of a remainder becomes two, of which the remainder and the quotient are one each") {
-    const auto gradient_of_a = [](const std::string& text) {
-        const Program program = parse_program(make_source(text));
-        return str(grad::gradient(program, "A"));
-    };
     CHECK(gradient_of_a("Y[i] := A[(i+5)%100] where i in 0:100") ==
           "dA[r] := sum[m in 0:2 | 100*m+r-5 >= 0 && 100*m+r-5 < 100 && r < 100](dY[100*m+r-5]) "
           "where r in 0:size(A,0)");
@@ -107,6 +107,11 @@ TEST_CASE(
     CHECK(gradient_of_a(far).find("(i+7*j)%3") != std::string::npos);
 }
 
+TEST_CASE("remainders of values are no index arithmetic") {
+    check_gradients("Y[i] := A[i%3]*((4*B[i])%2) + A[i//3]*((2*B[i]+1)//2)",
+                    {{"A", numbers({3})}, {"B", numbers({9})}}, {"A"});
+}
+
 TEST_CASE("quotients and remainders by sizes are solved too, unless that may take longer") {
     check_gradients("Y[i] := A[i%size(A,0)]*B[i]", {{"A", numbers({4})}, {"B", numbers({11})}});
     check_gradients("Y[i] := A[(i+1)%size(A,0)]*A[i] where i in 0:size(A,0)",
@@ -115,9 +120,6 @@ TEST_CASE("quotients and remainders by sizes are solved too, unless that may tak
                     {{"A", numbers({4, 3})}, {"B", numbers({11})}});
     check_gradients("Y[i] := A[(i%5)%(2*size(B,0))]*B[i]",
                     {{"A", numbers({5})}, {"B", numbers({9})}});
-    const auto gradient_of_a = [](const std::string& text) {
-        return str(grad::gradient(parse_program(make_source(text)), "A"));
-    };
     CHECK(gradient_of_a("Y[i] := A[(i+1)%size(A,0)] where i in 0:size(A,0)") ==
           "dA[r] := sum[m in 1//max(size(A,0), 1):size(A,0)//max(size(A,0), 1)+1 | size(A,0)*m+r-1 "
           ">= 0 && size(A,0)*m+r-1 < size(A,0)](dY[size(A,0)*m+r-1]) where r in 0:size(A,0)");
