@@ -24,6 +24,57 @@ Value make_truth(bool value) { return make_number(DType::boolean, value ? 1 : 0)
 
 bool is_comparison(Op op) { return info(op).precedence == Precedence::comparison; }
 
+/// A part of a sum, as a multiple of a term.
+struct Multiple {
+    Value term;
+    std::int64_t times = 1;
+};
+
+Multiple multiple(const Value& part) {
+    if (!is_operation(part, Op::mul)) return {part};
+    const std::vector<Value> factors = operands(part);
+    for (const std::size_t n : {std::size_t{0}, std::size_t{1}}) {
+        const auto times = affine(factors[n]);
+        if (factors.size() == 2 && times && times->is_constant())
+            return {factors[1 - n], times->constant};
+    }
+    return {part};
+}
+
+/// Of `64*(e//64)` and `e%64`, which are e in sum: e. Nothing of other parts.
+Value joined(const Multiple& quotient, const Multiple& remainder) {
+    if (!is_operation(quotient.term, Op::floordiv) || !is_operation(remainder.term, Op::mod))
+        return nullptr;
+    const std::vector<Value> a = operands(quotient.term);
+    const std::vector<Value> b = operands(remainder.term);
+    const auto divisor = affine(a[1]);
+    const auto modulus = affine(b[1]);
+    std::int64_t times = 0;
+    if (!divisor || divisor != modulus || !divisor->is_constant() || divisor->constant <= 0 ||
+        __builtin_mul_overflow(remainder.times, divisor->constant, &times) ||
+        times != quotient.times)
+        return nullptr;
+    const auto e = affine(a[0]);
+    if (a[0] != b[0] && (!e || e != affine(b[0]))) return nullptr;
+    if (e) return make_index(remainder.times * *e);
+    if (remainder.times == 1) return a[0];
+    return make_operation(Op::mul, {a[0], make_integer(remainder.times)}, DType::i64);
+}
+
+/// The parts of a sum with quotients and remainders by one number as what they were made of.
+std::vector<Value> join_quotients(std::vector<Value> parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        for (std::size_t j = 0; j < parts.size(); ++j) {
+            if (i == j) continue;
+            const Value whole = joined(multiple(parts[i]), multiple(parts[j]));
+            if (!whole) continue;
+            parts[i] = whole;
+            parts.erase(parts.begin() + std::ptrdiff_t(j));
+            return join_quotients(std::move(parts));
+        }
+    return parts;
+}
+
 /// Rewrites values bottom-up, each node once.
 class Folder {
   public:
@@ -47,7 +98,8 @@ class Folder {
         const Value computed = (*this)(address.computed);
         std::vector<Value> rest;
         const bool is_sum = is_operation(computed, Op::add);
-        for (const Value& part : is_sum ? operands(computed) : std::vector{computed}) {
+        std::vector<Value> parts = is_sum ? operands(computed) : std::vector{computed};
+        for (const Value& part : join_quotients(std::move(parts))) {
             if (const auto form = affine(part))
                 result.affine = result.affine + *form;
             else

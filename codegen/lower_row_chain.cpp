@@ -268,15 +268,15 @@ class RowChainNest {
         kernel_.reducer = stage.reducer;
         kernel_.body = stage.body;
         kernel_.arg_index = stage.arg_index;
-        const std::int64_t unroll = vectors_side_by_side(loops_.back().axis.extent, lanes_,
-                                                         kernel_.is_arg_reduction() ? 2 : 4);
-        const Accumulator accumulator = make_accumulator(kernel_, lanes_ * unroll);
+        const std::int64_t unroll = vectors_side_by_side(loops_.back().axis.extent, lanes_, 4);
+        const Axis& innermost = loops_.back().axis;
+        const Accumulator accumulator = make_accumulator(kernel_, lanes_ * unroll, &innermost);
         Body body = reset_all(kernel_, accumulator, lanes_, unroll);
         append(body, over_points(s, unroll, [&](Substitution& here, const AffineForm& offset) {
                    return update(kernel_, accumulator, offset, here);
                }));
         if (!block_) {
-            const Accumulator total = make_accumulator(kernel_, 1);
+            const Accumulator total = make_accumulator(kernel_, 1, &innermost);
             append(body, fold(kernel_, accumulator, total, lanes_, unroll));
             append(body, write_results(stage, result(kernel_, total, form(0))));
             return body;
@@ -288,7 +288,7 @@ class RowChainNest {
     }
     /// The lanes of one row after the other. The body, which is of one row, becomes that of all.
     Value fold_each(Body& body, const Accumulator& accumulator, std::int64_t unroll) {
-        const Accumulator total = make_accumulator(kernel_, 1);
+        const Accumulator total = make_accumulator(kernel_, 1, &loops_.back().axis);
         append(body, fold(kernel_, accumulator, total, lanes_, unroll));
         const Value reduced = result(kernel_, total, form(0));
         const auto [buffer, read] = add_row_values(reduced->dtype);

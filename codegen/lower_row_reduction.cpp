@@ -28,12 +28,11 @@ class RowReduction {
           lanes_(lanes.lanes),
           unroll_(vectors_side_by_side(
               lanes.axis->extent, lanes.lanes,
-              kernel.is_arg_reduction()
-                  ? 2
-                  : std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4))),
+              std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4))),
           cycles_(lanes.cycles),
-          accumulator_(make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results())),
-          total_(make_accumulator(kernel, 1)) {
+          accumulator_(
+              make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results(), &*lanes.axis)),
+          total_(make_accumulator(kernel, 1, &*lanes.axis)) {
         reduced_ = reduced_loops_along(kernel, *lanes.axis);
         for (const TileAxis& each : lanes.tile.axes) {
             Axis& axis = *std::ranges::find(kernel.free, each.axis);

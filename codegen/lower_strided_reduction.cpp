@@ -14,7 +14,7 @@ namespace {
 /// Four sums side by side hide the latency of an addition. Of a long reduction, more of them read
 /// more of each row at once: pages and prefetches count there.
 std::int64_t sums_side_by_side(const Kernel& kernel, const LanePlan& lanes, std::int64_t most) {
-    if (!lanes.axis || kernel.is_arg_reduction()) return 1;
+    if (!lanes.axis) return 1;
     if (lanes.is_masked)
         return std::clamp<std::int64_t>(ceil_div(lanes.axis->extent, lanes.lanes), 1, 4);
     const std::int64_t vectors = lanes.axis->extent / lanes.lanes;

@@ -8,6 +8,7 @@ namespace ricci::codegen {
 const std::vector<Pass>& passes() {
     static const std::vector<Pass> list = {
         {"simplify", simplify},
+        {"narrow", narrow_integers},
         {"prefetch", prefetch_streams},
     };
     return list;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+
+#include "codegen/fold_indices.h"
 
 namespace ricci::codegen {
 
@@ -10,22 +13,6 @@ namespace {
 
 Value partial(const Kernel& kernel, const Accumulator& accumulator, const AffineForm& element) {
     return make_load(kernel.nest, accumulator.value, {element});
-}
-
-/// Adds the later half of the vectors to the first ones until one is left.
-Body halve_by(Kernel& kernel, std::int64_t lanes, std::int64_t unroll, const AffineForm& first,
-              const std::function<Body(const AffineForm& at, const AffineForm& other)>& combine) {
-    Body body;
-    for (std::int64_t left = unroll; left > 1;) {
-        const std::int64_t kept = (left + 1) / 2;
-        append(body,
-               over_lanes(kernel.nest, {lanes, left - kept, {}}, [&](const AffineForm& offset) {
-                   const AffineForm at = first + offset;
-                   return combine(at, at + form(kept * lanes));
-               }));
-        left = kept;
-    }
-    return body;
 }
 
 /// Halves the vectors, then folds the lanes of the last.
@@ -40,45 +27,56 @@ Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulat
     return body;
 }
 
+/// Beyond the places of all points that are met in order.
+std::int64_t beyond(const Kernel& kernel, const Accumulator& accumulator) {
+    const auto range = AxisRanges(kernel).of(kernel.arg_index);
+    return accumulator.first_place && range ? range->high + 1
+                                            : std::numeric_limits<std::int64_t>::max();
+}
+
 /// The best value, then the first of its places: of NaN, where there is one.
 Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,
                 std::int64_t lanes, std::int64_t unroll, const AffineForm& first) {
-    const Nest& nest = kernel.nest;
-    const auto place = [&](const AffineForm& element) {
-        return make_load(nest, *accumulator.place, {element});
-    };
-    Body body =
-        halve_by(kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
-            return combine(kernel, accumulator, at, partial(kernel, accumulator, other),
-                           place(other));
-        });
-    append(body, reset(kernel, total, form(0)));
-    const Lanes vector{lanes, 1, {}};
+    Nest& nest = kernel.nest;
+    const DType dtype = kernel.body->dtype;
+    const BufferId best = add_registers(nest, "best", dtype, lanes);
+    const BufferId place = add_registers(nest, "first", DType::i64, lanes);
     const Reducer extreme = accumulator.reducer == Reducer::argmax ? Reducer::max : Reducer::min;
-    append(body, over_lanes(kernel.nest, vector, [&](const AffineForm& offset) {
-               Body fold;
-               fold.push_back(make_store(total.value, {form(0)},
-                                         partial(kernel, accumulator, first + offset), extreme));
-               return fold;
-           }));
-    const Value beyond = make_integer(std::numeric_limits<std::int64_t>::max());
-    body.push_back(make_store(*total.place, {form(0)}, beyond));
-    append(body, over_lanes(kernel.nest, vector, [&](const AffineForm& offset) {
-               const Value value = partial(kernel, accumulator, first + offset);
-               const Value best = make_load(nest, total.value, {form(0)});
-               Value is_best = make_operation(Op::eq, {value, best}, DType::boolean);
-               if (is_floating(value->dtype))
-                   is_best = make_operation(
-                       Op::logical_or,
-                       {is_best, make_operation(Op::ne, {value, value}, DType::boolean)},
-                       DType::boolean);
-               Body fold;
-               fold.push_back(make_store(
-                   *total.place, {form(0)},
-                   make_operation(Op::select, {is_best, place(first + offset), beyond}, DType::i64),
-                   Reducer::min));
-               return fold;
-           }));
+    Body body;
+    // What each vector gives, lane by lane, then the lanes.
+    const auto fold = [&](BufferId lane, BufferId all, Reducer reducer, const auto& value) {
+        for (std::int64_t n = 0; n < unroll; ++n)
+            append(body, over_lanes(nest, {lanes, 1, {}}, [&](const AffineForm& offset) {
+                       Body of_vector;
+                       of_vector.push_back(
+                           make_store(lane, {offset}, value(first + form(n * lanes) + offset),
+                                      n == 0 ? std::nullopt : std::optional(reducer)));
+                       return of_vector;
+                   }));
+        append(body, over_lanes(nest, {lanes, 1, {}}, [&](const AffineForm& offset) {
+                   Body of_lanes;
+                   of_lanes.push_back(
+                       make_store(all, {form(0)}, make_load(nest, lane, {offset}), reducer));
+                   return of_lanes;
+               }));
+    };
+    append(body, reset(kernel, total, form(0)));
+    fold(best, total.value, extreme,
+         [&](const AffineForm& element) { return partial(kernel, accumulator, element); });
+    const Value none = make_integer(beyond(kernel, accumulator));
+    body.push_back(make_store(*total.place, {form(0)}, none));
+    fold(place, *total.place, Reducer::min, [&](const AffineForm& element) {
+        const Value value = partial(kernel, accumulator, element);
+        Value is_best = make_operation(Op::eq, {value, make_load(nest, total.value, {form(0)})},
+                                       DType::boolean);
+        if (is_floating(dtype))
+            is_best = make_operation(
+                Op::logical_or, {is_best, make_operation(Op::ne, {value, value}, DType::boolean)},
+                DType::boolean);
+        return make_operation(Op::select,
+                              {is_best, make_load(nest, *accumulator.place, {element}), none},
+                              DType::i64);
+    });
     return body;
 }
 
@@ -147,10 +145,18 @@ Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lane
 
 Body halve(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes, std::int64_t unroll,
            const AffineForm& first) {
-    return halve_by(
-        kernel, lanes, unroll, first, [&](const AffineForm& at, const AffineForm& other) {
-            return combine(kernel, accumulator, at, partial(kernel, accumulator, other), {});
-        });
+    Body body;
+    for (std::int64_t left = unroll; left > 1;) {
+        const std::int64_t kept = (left + 1) / 2;
+        append(body,
+               over_lanes(kernel.nest, {lanes, left - kept, {}}, [&](const AffineForm& offset) {
+                   const AffineForm at = first + offset;
+                   return combine(kernel, accumulator, at,
+                                  partial(kernel, accumulator, at + form(kept * lanes)), {});
+               }));
+        left = kept;
+    }
+    return body;
 }
 
 Body fold(Kernel& kernel, const Accumulator& accumulator, const Accumulator& total,

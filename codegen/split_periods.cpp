@@ -132,7 +132,6 @@ std::optional<Turns> best_turns(const Kernel& kernel, const std::vector<Quotient
     for (const Quotient& quotient : open)
         for (const bool is_reduced : {false, true}) {
             const std::size_t axes = (is_reduced ? kernel.reduced : kernel.free).size();
-            if (is_reduced && kernel.is_arg_reduction()) continue;
             for (std::size_t axis = 0; axis < axes; ++axis) {
                 const auto found = turns(kernel, is_reduced, axis, quotient);
                 if (!found || !seen.insert({is_reduced, axis, found->length, found->first}).second)

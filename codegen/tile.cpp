@@ -40,10 +40,18 @@ Body over_lanes(Nest& nest, const Lanes& lanes,
 namespace {
 
 /// Whether the index of argmax or argmin is known to grow from point to point, from one value on.
-bool is_in_order(const Kernel& kernel) {
-    return kernel.is_arg_reduction() && !kernel.arg_place && kernel.conditions.is_empty() &&
-           kernel.reduced.size() == 1 && kernel.arg_index.terms.size() == 1 &&
-           kernel.arg_index.coefficient(kernel.reduced[0].var) > 0;
+bool is_in_order(const Kernel& kernel, const std::vector<Axis>& order) {
+    if (!kernel.is_arg_reduction() || kernel.arg_place || !kernel.conditions.is_empty() ||
+        kernel.arg_index.terms.size() != order.size())
+        return false;
+    // Each axis steps beyond all that the ones inside of it reach.
+    std::int64_t reach = 0;
+    for (std::size_t n = order.size(); n-- > 0;) {
+        const std::int64_t step = kernel.arg_index.coefficient(order[n].var);
+        if (step <= reach) return false;
+        reach += step * (order[n].extent - 1);
+    }
+    return true;
 }
 
 /// In what order an element meets the points of argmax and argmin.
@@ -95,14 +103,19 @@ Body choose(Kernel& kernel, const Accumulator& accumulator, const AffineForm& el
 
 }  // namespace
 
-Accumulator make_accumulator(Kernel& kernel, std::int64_t elements) {
+Accumulator make_accumulator(Kernel& kernel, std::int64_t elements, const Axis* innermost) {
+    std::vector<Axis> order = kernel.reduced;
+    if (innermost != nullptr) {
+        std::erase(order, *innermost);
+        order.push_back(*innermost);
+    }
     Accumulator accumulator{
         .reducer = *kernel.reducer,
         .value = add_registers(kernel.nest, "acc", kernel.body->dtype, elements),
         .place = std::nullopt};
     if (kernel.is_arg_reduction())
         accumulator.place = add_registers(kernel.nest, "place", DType::i64, elements);
-    if (is_in_order(kernel)) accumulator.first_place = kernel.arg_index.constant;
+    if (is_in_order(kernel, order)) accumulator.first_place = kernel.arg_index.constant;
     return accumulator;
 }
 

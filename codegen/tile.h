@@ -32,7 +32,10 @@ struct Accumulator {
     /// is chosen where it is beyond, and the first one where none is.
     std::optional<std::int64_t> first_place = std::nullopt;
 };
-[[nodiscard]] Accumulator make_accumulator(Kernel& kernel, std::int64_t elements);
+/// Of points that are met in the order of the kernel's reduced axes, `innermost` inside of all
+/// others if given.
+[[nodiscard]] Accumulator make_accumulator(Kernel& kernel, std::int64_t elements,
+                                           const Axis* innermost = nullptr);
 
 /// One element back to the identity.
 [[nodiscard]] Body reset(const Kernel& kernel, const Accumulator& accumulator,

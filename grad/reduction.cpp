@@ -77,32 +77,57 @@ class Holder {
     Names& names_;
 };
 
-/// The first element that equals the extremum takes all. With several reduced indices: the first
-/// row that holds the extremum, and in it the first such element; rows are compared by values that
-/// were stored, never by values computed again.
-Cotangent pull_back_extremum(Holder& holder, Context& context, const Equation& equation,
-                             const Reduce& reduce, Expr d) {
-    const bool is_max = reduce.reducer == Reducer::max;
-    Reduce inner{.reducer = reduce.reducer,
-                 .indices = {},
-                 .condition = reduce.condition,
-                 .body = reduce.body};
-    Expr guard;
-    for (std::size_t n = reduce.indices.size(); n-- > 0;) {
-        std::vector<IndexId> around = equation.indices;
-        around.insert(around.end(), reduce.indices.begin(),
-                      reduce.indices.begin() + static_cast<std::ptrdiff_t>(n));
-        inner.indices = {reduce.indices[n]};
-        inner.reducer = is_max ? Reducer::argmax : Reducer::argmin;
-        const Expr first = holder.hold(around, inner);
-        const Expr is_first = context.apply(Op::eq, {context.index(reduce.indices[n]), first});
-        guard = guard ? context.logical_and(is_first, guard) : is_first;
-        if (n == 0) break;
-        inner.reducer = reduce.reducer;
-        inner.body = holder.hold(around, inner);
-        inner.condition = Expr();
+/// Reduced indices as one, which counts their points in order.
+struct Flattened {
+    IndexId index{};
+    Expr place;                                      ///< its value at the point of the others
+    std::unordered_map<std::uint32_t, Expr> solved;  ///< the others' values
+};
+
+/// Of r in 0:R and s in 0:S: p in 0:R*S, at the place S*r + s, where r is p // S and s is p % S.
+Flattened flatten(Program& program, const std::vector<IndexId>& indices) {
+    Context& context = *program.context;
+    Flattened flat;
+    flat.place = context.integer(0);
+    std::vector<Expr> extents;
+    Expr points = context.integer(1);
+    for (const IndexId index : indices) {
+        const Index& range = program.at(index);
+        extents.push_back(integer_difference(context, range.upper, range.lower));
+        points = integer_product(context, points, extents.back());
+        flat.place = integer_sum(context, integer_product(context, flat.place, extents.back()),
+                                 integer_difference(context, context.index(index), range.lower));
     }
-    return {.guard = guard, .value = d};
+    flat.index = program.add(
+        Index{.name = "p", .lower = context.integer(0), .upper = points, .is_explicit = true});
+    Expr slower = context.index(flat.index);
+    for (std::size_t n = indices.size(); n-- > 0;) {
+        const Expr here = n > 0 ? context.apply(Op::mod, {slower, extents[n]}) : slower;
+        flat.solved.emplace(static_cast<std::uint32_t>(indices[n]),
+                            integer_sum(context, program.at(indices[n]).lower, here));
+        slower = context.apply(Op::floordiv, {slower, extents[n]});
+    }
+    return flat;
+}
+
+/// The first element that equals the extremum takes all; of several reduced indices the first in
+/// their order.
+Cotangent pull_back_extremum(Holder& holder, Program& program, const Equation& equation,
+                             const Reduce& reduce, Expr d) {
+    Context& context = *program.context;
+    Reduce first = reduce;
+    first.reducer = reduce.reducer == Reducer::max ? Reducer::argmax : Reducer::argmin;
+    Expr place = context.index(reduce.indices.front());
+    if (reduce.indices.size() > 1) {
+        const Flattened flat = flatten(program, reduce.indices);
+        first.indices = {flat.index};
+        if (first.condition)
+            first.condition = substitute_indices(context, first.condition, flat.solved);
+        first.body = substitute_indices(context, first.body, flat.solved);
+        place = flat.place;
+    }
+    const Expr held = holder.hold(equation.indices, first);
+    return {.guard = context.apply(Op::eq, {place, held}), .value = d};
 }
 
 /// Whether a term is an element of an array as it is stored: equal to itself wherever it is read.
@@ -185,7 +210,7 @@ Cotangent pull_back_reduction(Program& program, Names& names, const Equation& eq
         case Reducer::max:
         case Reducer::min:
             return ties == Ties::first
-                       ? pull_back_extremum(holder, context, equation, reduce, d)
+                       ? pull_back_extremum(holder, program, equation, reduce, d)
                        : pull_back_equal_extrema(holder, program, equation, reduce, d, ties);
         case Reducer::argmax:
         case Reducer::argmin:

@@ -149,11 +149,16 @@ llvm::Value* NestEmitter::lane_numbers(std::int64_t step) {
     return llvm::ConstantVector::get(numbers);
 }
 
-/// The place's value in every lane.
-llvm::Value* NestEmitter::lanes_of(const Place& place) {
-    Wide total = wide(widen(scalar_sum(place.constant, place.terms)));
-    if (place.lane != 0) total += wide(lane_numbers(place.lane));
-    if (place.varying) total += wide(place.varying);
+/// The form's value, or its low bits in a narrower type; a scalar where it is the same in all
+/// lanes.
+llvm::Value* NestEmitter::index_value(const AffineForm& form, DType dtype) {
+    const Place place = resolve(form);
+    const auto bits = [&](llvm::Value* value) { return low_bits(wide(value), DType::i64, dtype); };
+    const Wide uniform = bits(scalar_sum(place.constant, place.terms));
+    if (place.is_uniform()) return uniform.value();
+    Wide total = wide(widen(uniform.value()));
+    if (place.lane != 0) total += bits(lane_numbers(place.lane));
+    if (place.varying) total += bits(place.varying);
     return total.value();
 }
 

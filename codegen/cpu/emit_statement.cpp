@@ -397,9 +397,7 @@ void NestEmitter::guard(const Guard& guard) {
 
 void NestEmitter::let_var(const LetVar& let) {
     RICCI_ASSERT(let.divisor > 0 && let.modulus >= 0, "a quotient variable divides by a positive");
-    const Place place = resolve(let.form);
-    Wide number =
-        place.is_uniform() ? wide(scalar_sum(place.constant, place.terms)) : wide(lanes_of(place));
+    Wide number = wide(index_value(let.form, DType::i64));
     number = floor_divide(number, let.divisor);
     if (let.modulus != 0) number = floor_remainder(number, let.modulus);
 

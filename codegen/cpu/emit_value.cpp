@@ -72,13 +72,13 @@ llvm::Value* NestEmitter::evaluate(const ValueNode& node) {
             if (is_floating(node.dtype)) return llvm::ConstantFP::get(type, constant.real);
             return llvm::ConstantInt::getSigned(type, constant.integer);
         },
-        [&](const VarValue& var) {
-            const Place place = resolve(var.form);
-            return place.is_uniform() ? scalar_sum(place.constant, place.terms) : lanes_of(place);
-        },
+        [&](const VarValue& var) { return index_value(var.form, DType::i64); },
         [&](const Load& l) { return load(node, l.buffer, l.at); },
         [&](const Operate& o) { return operate(o, node.dtype); },
         [&](const Convert& c) {
+            const auto* var = std::get_if<VarValue>(&c.a->term);
+            if (var != nullptr && c.wraps && node.dtype == DType::i32)
+                return index_value(var->form, DType::i32);
             const Wide from = wide(value(c.a));
             const bool cuts = c.wraps && node.dtype != DType::boolean;
             return (cuts ? low_bits(from, c.a->dtype, node.dtype)

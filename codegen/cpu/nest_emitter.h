@@ -143,7 +143,7 @@ class NestEmitter {
     llvm::Value* hoisted(std::optional<BufferId> base, const Terms& terms);
     llvm::Value* moving(std::size_t scope, BufferId base, std::int64_t coefficient,
                         const Terms& outer);
-    llvm::Value* lanes_of(const Place& place);
+    llvm::Value* index_value(const AffineForm& form, DType dtype);
     llvm::Value* bound(const LoopBound& bound, bool is_lower);
     llvm::Value* lane_numbers(std::int64_t step);
     Access access(BufferId id, const Address& at);
