@@ -24,6 +24,11 @@ Value make_truth(bool value) { return make_number(DType::boolean, value ? 1 : 0)
 
 bool is_comparison(Op op) { return info(op).precedence == Precedence::comparison; }
 
+void add_addends(std::vector<Value>& parts, const Value& sum) {
+    if (!is_operation(sum, Op::add)) return parts.push_back(sum);
+    for (const Value& part : operands(sum)) add_addends(parts, part);
+}
+
 /// A part of a sum, as a multiple of a term.
 struct Multiple {
     Value term;
@@ -97,8 +102,8 @@ class Folder {
         if (!address.computed) return result;
         const Value computed = (*this)(address.computed);
         std::vector<Value> rest;
-        const bool is_sum = is_operation(computed, Op::add);
-        std::vector<Value> parts = is_sum ? operands(computed) : std::vector{computed};
+        std::vector<Value> parts;
+        add_addends(parts, computed);
         for (const Value& part : join_quotients(std::move(parts))) {
             if (const auto form = affine(part))
                 result.affine = result.affine + *form;

@@ -2,6 +2,8 @@
 #include "codegen/slices.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -27,6 +29,8 @@ constexpr double much = 8;
 /// What passes between kernels stays in the last cache where it is less, in second-level caches.
 constexpr double caches = 8;
 
+constexpr std::int64_t line_bytes = 64;
+
 /// An axis that all members have.
 struct Common {
     std::int64_t extent = 0;
@@ -51,12 +55,19 @@ struct Walk {
     [[nodiscard]] std::int64_t span() const { return high - low + 1; }
 };
 
+/// Why kernels are sliced together.
+enum class Shared : std::uint8_t {
+    results,  ///< one reads much of what another one writes
+    lines,    ///< they write elements of the same cache lines
+};
+
 class Finder {
   public:
-    Finder(const std::vector<Kernel>& kernels, std::size_t first, PlanBuilder& builder,
-           const std::set<std::size_t>& read_later)
+    Finder(const std::vector<Kernel>& kernels, std::size_t first, Shared shared,
+           PlanBuilder& builder, const std::set<std::size_t>& read_later)
         : kernels_(kernels),
           first_(first),
+          shared_(shared),
           builder_(builder),
           read_later_(read_later),
           is_forced_(builder.target().forced == Forced::slices) {}
@@ -64,7 +75,9 @@ class Finder {
     std::optional<SlicedKernels> run() {
         if (!begin()) return std::nullopt;
         take_followers(kernels_, first_, [&](std::size_t k) { return extend(k); });
-        if (members_.size() < 2 || products() < (is_forced_ ? 0 : 1)) return std::nullopt;
+        if (members_.size() < 2) return std::nullopt;
+        if (shared_ == Shared::lines) return slices_of_lines();
+        if (products() < (is_forced_ ? 0 : 1)) return std::nullopt;
         return choose_slices();
     }
 
@@ -77,7 +90,9 @@ class Finder {
     }
 
     /// Any kernel whose writes stand at affine places and which has points.
-    static bool may_be_member(const Kernel& kernel) {
+    [[nodiscard]] bool may_be_member(const Kernel& kernel) const {
+        if (shared_ == Shared::lines && kernel.body && is_rows_against_columns(kernel))
+            return false;
         const bool is_computed = std::ranges::any_of(
             kernel.writes, [](const Store& write) { return write.at.computed != nullptr; });
         return !is_computed && points(kernel.free) > 0 &&
@@ -117,6 +132,7 @@ class Finder {
         members_.push_back(k);
         add_uses(members_.size() - 1);
         match_axes();
+        if (shared_ == Shared::lines) drop_axes_that_meet();
         if (!common_.empty() && shares_a_write(k) && are_apart(common_) && fits(common_))
             return true;
         members_.pop_back();
@@ -125,11 +141,14 @@ class Finder {
         return false;
     }
 
-    /// Whether the newest member reads what another one writes.
+    /// Whether the newest member reads what another one writes, or writes beside it.
     [[nodiscard]] bool shares_a_write(std::size_t k) const {
         const Places own = places_of(kernels_[k]);
-        for (std::size_t m = 0; m + 1 < members_.size(); ++m)
-            if (meet(places_of(member(m)).writes, own.reads)) return true;
+        for (std::size_t m = 0; m + 1 < members_.size(); ++m) {
+            const std::set<std::size_t> writes = places_of(member(m)).writes;
+            if (meet(writes, own.reads)) return true;
+            if (shared_ == Shared::lines && meet(writes, own.writes)) return true;
+        }
         return false;
     }
     [[nodiscard]] static bool is_shared(const std::vector<Use>& uses) {
@@ -211,6 +230,24 @@ class Finder {
             }
         }
         return true;
+    }
+
+    /// Leaves the axes with the longest steps.
+    void drop_axes_that_meet() {
+        while (!common_.empty() && !are_apart(common_)) {
+            sort_common();
+            common_.pop_back();
+        }
+    }
+    /// By the steps with which they move what members share, the longest first.
+    void sort_common() {
+        const auto found =
+            std::ranges::find_if(uses_, [](const auto& place) { return is_shared(place.second); });
+        if (found == uses_.end()) return;
+        const Use& use = found->second.front();
+        std::ranges::stable_sort(common_, std::ranges::greater{}, [&](const Common& axis) {
+            return use.address.coefficient(axis.of_member[use.member].var);
+        });
     }
 
     /// The temporaries that only members touch.
@@ -298,6 +335,57 @@ class Finder {
             result.loops.push_back(
                 sliced(batch, rows, whole * block, rows->extent % block, 1, inner));
         return result;
+    }
+
+    /// Slices of which caches keep the lines that members write some elements each of, as residue
+    /// classes of rows do: else every member has all lines come and go once.
+    std::optional<SlicedKernels> slices_of_lines() {
+        double shared_lines = 0;
+        for (const auto& [place, uses] : uses_) {
+            const auto bytes = std::int64_t(size_bytes(builder_.plan().buffers[place].dtype));
+            if (std::ranges::count_if(uses, [&](const Use& use) {
+                    return use.is_store && leaves_gaps(use, line_bytes / bytes);
+                }) > 1)
+                shared_lines += bytes_of(place, double(builder_.plan().buffers[place].elements));
+        }
+        if (shared_lines == 0) return std::nullopt;
+        if (!is_forced_ && shared_lines < caches * double(builder_.target().l2_bytes))
+            return std::nullopt;
+        sort_common();
+        std::vector<Common> axes;
+        std::vector<Common> batch;
+        std::int64_t slices = 1;
+        for (const Common& axis : common_) {
+            axes.push_back(axis);
+            double bytes = 0;
+            for (const auto& [place, uses] : uses_)
+                bytes += bytes_of(place, double(walk(uses, axes).span()));
+            if (bytes > budget() / 2) {
+                batch.push_back(axis);
+                slices *= axis.extent;
+                continue;
+            }
+            const std::int64_t busy = axis.extent / ceil_div(enough_slices, slices);
+            const std::int64_t block = std::clamp<std::int64_t>(
+                std::min(std::int64_t(budget() / 2 / bytes), busy), 1, axis.extent);
+            const std::int64_t whole = axis.extent / block;
+            SlicedKernels result{.members = members_, .loops = {}};
+            result.loops.push_back(sliced(batch, axis, 0, block, whole, {}));
+            if (axis.extent % block != 0)
+                result.loops.push_back(
+                    sliced(batch, axis, whole * block, axis.extent % block, 1, {}));
+            return result;
+        }
+        return std::nullopt;
+    }
+    /// Whether a store skips elements from lane to lane, but no lines.
+    [[nodiscard]] bool leaves_gaps(const Use& use, std::int64_t line) const {
+        std::int64_t least = line;
+        for (const Axis& axis : member(use.member).free) {
+            const std::int64_t step = std::abs(use.address.coefficient(axis.var));
+            if (axis.extent > 1 && step > 0) least = std::min(least, step);
+        }
+        return least > 1 && least < line;
     }
 
     /// So many that what passes on stays in a second-level cache; of long rows some more, which
@@ -399,6 +487,7 @@ class Finder {
 
     const std::vector<Kernel>& kernels_;
     std::size_t first_;
+    Shared shared_;
     PlanBuilder& builder_;
     const std::set<std::size_t>& read_later_;
     bool is_forced_;
@@ -412,7 +501,9 @@ class Finder {
 std::optional<SlicedKernels> find_slices(const std::vector<Kernel>& kernels, std::size_t first,
                                          PlanBuilder& builder,
                                          const std::set<std::size_t>& read_later) {
-    return Finder(kernels, first, builder, read_later).run();
+    for (const Shared shared : {Shared::results, Shared::lines})
+        if (auto found = Finder(kernels, first, shared, builder, read_later).run()) return found;
+    return std::nullopt;
 }
 
 }  // namespace ricci::codegen

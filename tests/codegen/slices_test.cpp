@@ -147,6 +147,33 @@ TEST_CASE("slices of gradients") {
     }
 }
 
+TEST_CASE("kernels that write elements of the same lines run slice by slice") {
+    const auto classes = [](std::int64_t n, std::int64_t size) {
+        const std::string extent = std::to_string(2 * size + 1);
+        return std::pair(
+            "dX[n,t,u] := sum[y,x | t-2*y >= 0 && t-2*y < 3 && u-2*x >= 0 && u-2*x < "
+            "3](dY[n,y,x]) where t in 0:" +
+                extent + ", u in 0:" + extent,
+            Signature{{"dY", array({n, size, size})}});
+    };
+    const auto [small, few] = classes(4, 12);
+    check_forced(small, few);
+    CHECK(slices(small, few) == 0);
+    const auto [large, many] = classes(512, 56);
+    CHECK(slices(large, many) >= 16);
+    // A class writes whole lines where the last index is not cut into classes.
+    CHECK(slices("dX[n,t,u] := sum[y | t-2*y >= 0 && t-2*y < 3](dY[n,y,u]) where t in 0:113",
+                 {{"dY", array({512, 56, 113})}}) == 0);
+}
+
+TEST_CASE("the gradient of overlapping pools, slice by slice") {
+    const std::string forward =
+        "Y[n,y,x] := max[r in 0:3, s in 0:3](X[n,2*y+r,2*x+s]) where y in 0:3, x in 0:4";
+    const Program program = grad::gradient(parse_program(forward), "X");
+    const Signature signature = {{"X", array({5, 7, 9})}, {"dY", array({5, 3, 4})}};
+    check_forced(ricci::bind(canonicalise(program), signature), signature);
+}
+
 TEST_CASE("rows that others read stay in one piece") {
     // Each row of the second product reads three rows of the first.
     const std::string text = "H[y,h] := X[y,k]*W[h,k]; Y[y,o] := H[y+r,h]*U[r,o,h]";

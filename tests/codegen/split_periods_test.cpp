@@ -47,14 +47,28 @@ TEST_CASE("turns begin where the remainder is least, what is left over is apart"
     check_affine("Y[i+_] := X[i%10,i//10] where i in 3:52", {{"X", array({10, 6})}});
 }
 
-TEST_CASE("reduced axes of whole turns are split, others and those of an argmax are not") {
+TEST_CASE("reduced axes of whole turns are split, others are not") {
     check_affine("Y[n,o] := W[o,c]*X[n,c//8,c%8]",
                  {{"W", array({20, 48})}, {"X", array({12, 6, 8})}});
     check_affine("Y[n] := max[c in 0:48](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
-    const std::string rest = "Y[n] := sum[c in 0:44](X[n,c//8,c%8])";
-    CHECK(has_quotients(plan_text(rest, {{"X", array({12, 6, 8})}})));
-    check_values(rest, {{"X", array({12, 6, 8})}});
-    check_values("Y[n] := argmax[c in 0:48](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
+    const std::string rest = "Y[n] := sum[c in 0:44](X[n,c%8,c//8])";
+    CHECK(has_quotients(plan_text(rest, {{"X", array({12, 8, 6})}})));
+    check_values(rest, {{"X", array({12, 8, 6})}});
+}
+
+TEST_CASE("an argmax over several axes by one index") {
+    check_affine("Y[n] := argmax[c in 0:48](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
+    check_affine("Y[n] := argmax[c in 0:40](X[n,c//8,c%8])", {{"X", array({12, 6, 8})}});
+    check_affine("Y[n] := argmin[c in 0:48](X[n,c%8,c//8])", {{"X", array({12, 8, 6})}});
+    check_affine("Y[n] := argmax[c in 0:48](X[c//8,c%8,n])", {{"X", array({6, 8, 12})}});
+    check_affine("Y[y,x] := argmax[p in 0:9](X[2*y+p//3,2*x+p%3]) where y in 0:4, x in 0:20",
+                 {{"X", array({9, 41})}});
+    check_affine("Y[n] := argmax[p in 0:24](X[n,p//12,p//4%3,p%4])", {{"X", array({7, 2, 3, 4})}});
+}
+
+TEST_CASE("a quotient and its remainder that are one number in sum are that number") {
+    check_affine("Y[i] := X[8*(i//8)+i%8+1] where i in 0:44", {{"X", array({48})}});
+    check_affine("Y[i] := X[24*(i//8//2)+12*(i//8%2)+i%8] where i in 0:32", {{"X", array({64})}});
 }
 
 TEST_CASE("places in one of two turns are a choice, no division") {

@@ -1,0 +1,60 @@
+// tests/codegen/narrow_integers_test.cpp – the pass `narrow`: integers of lanes in 32 bits
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "codegen/plan.h"
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+/// Checks values, and whether all integers of 64 bits in lanes became narrow.
+void check(bool is_narrow, const std::string& text, const Signature& signature) {
+    const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+    const bool is_wide = plan.find("i64(") != std::string::npos;
+    CHECK_MESSAGE(is_wide != is_narrow, text, "\n", plan);
+    check_values(text, signature);
+}
+
+}  // namespace
+
+TEST_CASE("comparisons of narrow integers with indices are of 32 bits") {
+    for (const DType narrow : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32}) {
+        const Signature signature = {{"J", array({70}, narrow)}, {"A", array({70})}};
+        check(true, "Y[i] := i64(J[i]) == i-30 ? A[i] : 0", signature);
+        if (narrow != DType::i32) check(true, "Y[i] := i64(J[i])+2*i < 50 ? A[i] : 0", signature);
+    }
+    check(true, "Y[k,i] := i64(J[i]) % 7 == k ? A[i] : 0 where k in 0:7",
+          {{"J", array({70}, DType::i16)}, {"A", array({70})}});
+}
+
+TEST_CASE("integers that may need more than 32 bits keep 64") {
+    const Signature signature = {{"J", array({70}, DType::i32)}, {"A", array({70})}};
+    check(false, "Y[i] := i64(J[i])+i > 2 ? A[i] : 0", signature);
+    check(false, "Y[i] := 2*i64(J[i]) > i ? A[i] : 0", signature);
+    check(false, "Y[i] := i64(J[i]) < 3000000000*i ? A[i] : 0", signature);
+    check_values("Y[i] := J[i] > i ? A[i] : 0",
+                 {{"J", array({70}, DType::i64)}, {"A", array({70})}});
+}
+
+TEST_CASE("places of extremes are of 32 bits") {
+    const Signature signature = {{"A", array({9, 70})}};
+    for (const char* text :
+         {"Y[i] := argmax[j](A[i,j])", "Y[j] := argmin[i](A[i,j])",
+          "Y[i] := argmax[j | j != 3](A[i,j])", "Y[i] := argmax[j in 5:70](A[i,j])"})
+        check_values(text, signature);
+    const std::string plan =
+        str(codegen::plan(bound("Y[j] := argmin[i](A[i,j])", signature), example_target(64)));
+    CHECK(plan.find("registers place: i32") != std::string::npos);
+}
+
+TEST_CASE("guarded reads keep the form they are known by") {
+    const std::string text = "Y[i] := max[k in 0:3](X[pad(2*i+k-1, 1, value=-inf)])";
+    const std::string plan =
+        str(codegen::plan(bound(text, {{"X", array({200})}}), example_target(64)));
+    CHECK(plan.find("i32_bits") == std::string::npos);
+    check_values(text, {{"X", array({200})}});
+}
