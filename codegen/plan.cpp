@@ -67,6 +67,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
                                                                  .much_reuse = 1}
                                            : SharedOperandLimits{};
     limits.masks_padding = has_masked_stores(target) && !is_forced;
+    if (!is_forced) limits.unit_lanes = target.unit_bytes / std::int64_t(size_bytes(DType::f32));
     limits.keeps_bf16 = target.has_bf16_dot || target.has_bf16_tiles;
     return with_narrow_places(with_shared_operands(std::move(result), limits));
 }

@@ -137,19 +137,39 @@ class SharedOperands {
                          residue);
     }
 
+    /// The part of lanes that work where an index has them.
+    [[nodiscard]] double filled(std::int64_t extent) const {
+        return double(extent) / double(ceil_div(extent, limits_.unit_lanes) * limits_.unit_lanes);
+    }
+    /// Whether another index of the result, along which the access stands still, fills lanes better
+    /// than neighbours of a window do: it has the lanes then, and what is apart is read as it is.
+    [[nodiscard]] bool has_better_lanes(const BoundEquation& equation, Expr access,
+                                        const StridedForm& form) const {
+        constexpr double much_better = 1.1;
+        const std::vector<IndexId> moving = free_indices(access);
+        return !form.reduced.empty() &&
+               std::ranges::any_of(equation.indices, [&](const IndexId index) {
+                   const std::int64_t extent = program_.at(index).extent();
+                   return std::ranges::find(moving, index) == moving.end() &&
+                          extent >= 2 * limits_.unit_lanes &&
+                          filled(extent) > much_better * filled(form.extent);
+               });
+    }
+
     /// The accesses whose innermost subscripts are strided, and their reduced indices split;
     /// nothing when there is none, or an index would be split in two ways.
     std::optional<Strided> find_strided(const BoundEquation& equation) {
-        const auto is_strided = [&](const LinearForm& form) {
-            const std::optional<StridedForm> found = strided_form(equation, form);
-            return found && found->extent >= limits_.strided_extent;
-        };
         Strided strided;
         for (const Expr e : postorder({equation.value})) {
             const auto* access = std::get_if<Access>(&e->term);
             if (access == nullptr || access->at.empty()) continue;
             const Shape& shape = program_.at(access->tensor).shape;
             if (std::ranges::find(shape, 0) != shape.end()) continue;
+            const auto is_strided = [&](const LinearForm& form) {
+                const std::optional<StridedForm> found = strided_form(equation, form);
+                return found && found->extent >= limits_.strided_extent &&
+                       !has_better_lanes(equation, e, *found);
+            };
             const std::vector<LinearForm> innermost = forms_in(access->at.back());
             if (innermost.empty() || !std::ranges::all_of(innermost, is_strided)) continue;
             strided.accesses.emplace(e, true);

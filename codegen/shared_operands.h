@@ -15,7 +15,10 @@ struct SharedOperandLimits {
     double users = 8;  ///< free points for each evaluation that the operand does not depend on ...
     double strided_users = 2;  ///< instead, where neighbours would be apart: panels are no better
     std::int64_t strided_extent = 8;  ///< of a row of such neighbours, at least: they fill lanes
-    double much_reuse = 4;            ///< ... unless each element is evaluated that often
+    /// Unit of vectors that rows of such neighbours are to fill: where they leave more of it idle
+    /// than another index of the result would, that one has the lanes. 1: any row fills it.
+    std::int64_t unit_lanes = 1;
+    double much_reuse = 4;  ///< ... unless each element is evaluated that often
     /// Lanes that read beyond the ends of padded arrays are masked: `much_reuse` is no reason then.
     bool masks_padding = false;
     /// Arrays of what are numbers of bf16 are of bf16: products take them in pairs.
