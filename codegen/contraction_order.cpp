@@ -64,7 +64,7 @@ class Order {
 
     /// The factors of a product. A sign, or a scalar that divides, stays with the last factor of
     /// what it was written for: moved, it might no longer keep the products in range. What divides
-    /// and is the same at all points of the sum is a factor, too.
+    /// and is the same along an index of the sum is a factor, too.
     void add_factors(std::vector<Expr>& factors, Expr e) {
         if (factors.size() > most_equal_factors) return;
         Context& context = make_.context();
@@ -78,7 +78,7 @@ class Order {
             std::vector<Expr> args = apply->args;
             args[0] = factors.back();
             factors.back() = context.apply(apply->op, std::move(args), e->dtype);
-        } else if (divides && is_even(apply->args[1])) {
+        } else if (divides && is_narrower(apply->args[1], apply->args[0])) {
             const std::size_t first = factors.size();
             add_factors(factors, apply->args[0]);
             const std::size_t indices = free_indices(apply->args[0]).size();
@@ -104,10 +104,14 @@ class Order {
         }
         return make_.context().mul(a, b);
     }
-    [[nodiscard]] bool is_even(Expr e) const {
-        const std::vector<IndexId>& summed = equation_.reduction->indices;
-        return std::ranges::none_of(free_indices(e), [&](IndexId id) {
-            return std::ranges::find(summed, id) != summed.end();
+    /// Whether the divisor is the same along an index of the sum that the dividend moves with.
+    [[nodiscard]] bool is_narrower(Expr divisor, Expr dividend) const {
+        const auto has = [](Expr e, IndexId id) {
+            const std::vector<IndexId> indices = free_indices(e);
+            return std::ranges::find(indices, id) != indices.end();
+        };
+        return std::ranges::any_of(equation_.reduction->indices, [&](IndexId id) {
+            return has(dividend, id) && !has(divisor, id);
         });
     }
 

@@ -20,6 +20,7 @@
 #include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
 #include "codegen/outer_factors.h"
+#include "codegen/pinned_indices.h"
 #include "codegen/plan_builder.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
@@ -51,6 +52,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     if (!target.is_plain)
         result = with_contraction_order(without_implied_conditions(std::move(result)),
                                         is_forced ? 0 : least_points_of_order);
+    if (!target.is_plain) result = with_pinned_indices(std::move(result));
     result = with_keyed_updates(std::move(result), target);
     if (!target.is_plain) result = with_passed_points(std::move(result));
     // Libraries know strided gradients as they are written.

@@ -1,0 +1,176 @@
+// codegen/pinned_indices.cpp – reduced indices that a condition says are data
+#include "codegen/pinned_indices.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/equation_maker.h"
+#include "dsl/affine_form.h"
+#include "dsl/extent.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Of fewer values each is compared.
+constexpr double least_values = 16;
+
+class Pinned {
+  public:
+    Pinned(EquationMaker& make, BoundEquation equation)
+        : make_(make), program_(make.program()), equation_(std::move(equation)) {}
+
+    /// Whether some index is data.
+    bool run() {
+        Reduction& reduction = *equation_.reduction;
+        if (reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin)
+            return false;
+        value_ = equation_.value;
+        parts_ = conjuncts(reduction.condition);
+        take_choice();
+        for (const Expr part : parts_)
+            if (pin(part)) return true;
+        return false;
+    }
+    [[nodiscard]] BoundEquation equation() && { return std::move(equation_); }
+
+  private:
+    /// A sum leaves out what it would add 0 for.
+    void take_choice() {
+        if (equation_.reduction->reducer != Reducer::sum || !is_apply(value_, Op::select)) return;
+        const auto& args = std::get<Apply>(value_->term).args;
+        const auto* literal = std::get_if<Literal>(&args[2]->term);
+        const bool is_zero = literal != nullptr && (literal->value == Number(std::int64_t{0}) ||
+                                                    literal->value == Number(0.0));
+        if (!is_zero) return;
+        for (const Expr part : conjuncts(args[0])) parts_.push_back(part);
+        value_ = args[1];
+    }
+
+    [[nodiscard]] bool is_reduced(IndexId id) const {
+        const std::vector<IndexId>& reduced = equation_.reduction->indices;
+        return std::ranges::find(reduced, id) != reduced.end();
+    }
+
+    /// Reduced indices of an equation with their positive coefficients, the largest first, and the
+    /// number that they make.
+    struct Digits {
+        std::vector<std::pair<IndexId, std::int64_t>> indices;
+        Expr number;
+    };
+    std::optional<Digits> digits(Expr part) {
+        if (!is_apply(part, Op::eq)) return std::nullopt;
+        const auto& sides = std::get<Apply>(part->term).args;
+        if (sides[0]->dtype != DType::i64) return std::nullopt;
+        const auto form = linear_form(integer_difference(make_.context(), sides[0], sides[1]));
+        if (!form) return std::nullopt;
+        std::int64_t sign = 0;
+        for (const LinearForm::Part& each : form->parts) {
+            const auto* value = std::get_if<IndexValue>(&each.atom->term);
+            if (value == nullptr || !is_reduced(value->index)) continue;
+            const std::int64_t own = each.coefficient > 0 ? 1 : -1;
+            if (sign == -own) return std::nullopt;
+            sign = own;
+        }
+        if (sign == 0) return std::nullopt;
+        // sign * (indices) + rest == 0, and the number is what the indices' offsets make.
+        Digits result;
+        Expr number = make_.integer(-sign * form->constant);
+        for (const LinearForm::Part& each : form->parts) {
+            const auto* value = std::get_if<IndexValue>(&each.atom->term);
+            if (value != nullptr && is_reduced(value->index)) {
+                const std::int64_t coefficient = sign * each.coefficient;
+                result.indices.emplace_back(value->index, coefficient);
+                const std::int64_t lower = program_.at(value->index).lower;
+                number = make_.subtract(number, make_.integer(coefficient * lower));
+            } else {
+                number = make_.add(number, make_.times(typed(each.atom), -sign * each.coefficient));
+            }
+        }
+        result.number = number;
+        std::ranges::sort(result.indices, std::ranges::greater{},
+                          [](const auto& each) { return each.second; });
+        return is_data(result) ? std::optional(std::move(result)) : std::nullopt;
+    }
+    Expr typed(Expr atom) {
+        return atom->dtype == DType::i64 ? atom : make_.context().cast(atom, DType::i64);
+    }
+    /// Whether data decides the number, and every number gives one value for each index at most.
+    [[nodiscard]] bool is_data(const Digits& digits) const {
+        if (tensors_read(digits.number).empty()) return false;
+        std::int64_t reach = 0;
+        double values = 1;
+        for (auto each = digits.indices.rbegin(); each != digits.indices.rend(); ++each) {
+            const auto& [index, coefficient] = *each;
+            if (each == digits.indices.rbegin() ? coefficient != 1 : coefficient <= reach)
+                return false;
+            reach += coefficient * (program_.at(index).extent() - 1);
+            values *= double(program_.at(index).extent());
+        }
+        return values >= least_values && reach < (std::int64_t{1} << 40);
+    }
+
+    bool pin(Expr part) {
+        const auto found = digits(part);
+        if (!found) return false;
+        EquationMaker::Numbers numbers;
+        Expr range;
+        std::int64_t modulus = 0;
+        for (const auto& [index, coefficient] : found->indices) {
+            Expr offset = found->number;
+            if (modulus != 0) offset = make_.remainder(offset, modulus);
+            if (coefficient != 1) offset = make_.quotient(offset, coefficient);
+            const BoundIndex& of = program_.at(index);
+            const Expr value = of.lower == 0 ? offset : make_.add(offset, make_.integer(of.lower));
+            numbers.emplace(std::uint32_t(index), value);
+            if (modulus == 0 || coefficient * of.extent() < modulus)
+                range = make_.both(range, make_.is_value_of(index, value));
+            modulus = coefficient;
+        }
+        // What decides which points count may only be read inside.
+        Expr before;
+        Expr behind;
+        for (const Expr other : parts_) {
+            if (other == part) continue;
+            const bool moves = std::ranges::any_of(free_indices(other), [&](IndexId id) {
+                return numbers.contains(std::uint32_t(id));
+            });
+            if (moves && !tensors_read(other).empty()) return false;
+            Expr& side = moves ? behind : before;
+            side = make_.both(side, make_.with(other, numbers));
+        }
+        Reduction& reduction = *equation_.reduction;
+        std::erase_if(reduction.indices,
+                      [&](IndexId id) { return numbers.contains(std::uint32_t(id)); });
+        if (reduction.indices.empty()) reduction.indices.push_back(make_.index("once", 1));
+        reduction.condition = make_.both(make_.both(before, range), behind);
+        equation_.value = make_.with(value_, numbers);
+        return true;
+    }
+
+    EquationMaker& make_;
+    BoundProgram& program_;
+    BoundEquation equation_;
+    Expr value_;
+    std::vector<Expr> parts_;
+};
+
+}  // namespace
+
+BoundProgram with_pinned_indices(BoundProgram program) {
+    EquationMaker make(program);
+    for (std::size_t n = 0; n < program.equations.size(); ++n)
+        while (program.equations[n].reduction) {
+            Pinned pinned(make, program.equations[n]);
+            if (!pinned.run()) break;
+            program.equations[n] = std::move(pinned).equation();
+        }
+    return program;
+}
+
+}  // namespace ricci::codegen
