@@ -21,9 +21,9 @@ constexpr double least_points_of_order = 1 << 14;
 /// A factor that alone has an index is summed over it first. Operations are also those of terms
 /// that would be computed at each point: of products of three sides and more, as `exp(E[i,j])`
 /// beside `A[i,k]*B[j,k]`, and divisions of all of a product. What divides and is the same along
-/// an index of the sum divides one side, or the result. Of up to ten factors with different indices all orders
-/// are compared; sums of more, and sums with conditions, stay. Where products of fewer factors
-/// leave the range of the type, or something is infinite, results may be other than those of whole
+/// an index of the sum divides one side, or the result. Of up to ten factors with different
+/// indices all orders are compared; sums of more, and sums with conditions, stay. Where products
+/// of fewer factors leave the range of the type, or something is infinite, results may be other than those of whole
 /// products. The parts have the type that is accumulated in. Source: the matrix chain problem for
 /// tensors, by subsets (Pfeifer, Haegeman, Verstraete 2014, "Faster identification of optimal
 /// contraction sequences"). Makes new terms in the program's context.

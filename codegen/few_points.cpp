@@ -21,6 +21,8 @@ namespace {
 
 /// Each term repeats the body.
 constexpr std::size_t most_nodes = 64;
+/// The coefficient of an index that is solved for by division.
+constexpr std::int64_t most_step = 64;
 /// Longer terms are not written out where they are read (codegen/group.cpp).
 constexpr std::size_t most_passed_nodes = 256;
 
@@ -84,28 +86,56 @@ class Sum {
         return all;
     }
 
-    /// `y = form` from an equation in which y has the coefficient 1 or -1: y disappears.
+    /// `y = form` from an equation that has y: y disappears. Best of one in which it has the
+    /// coefficient 1 or -1.
     bool solve_one() {
-        for (const Expr part : conditions_) {
-            const std::vector<IndexId> all = domain();
-            Variables variables(all);
-            affine::System system;
-            const bool is_affine = add_condition(system, part, variables).empty();
-            if (!is_affine || variables.size() != all.size() || system.equalities.size() != 1)
-                continue;
-            const affine::Form& form = system.equalities.front();
-            for (std::size_t v = equation_.indices.size(); v < all.size(); ++v) {
-                if (std::abs(form.at(v)) != 1) continue;
-                Expr rest = make_.integer(form.constant);
-                for (std::size_t other = 0; other < all.size(); ++other)
-                    if (other != v)
-                        rest =
-                            make_.add(rest, make_.times(make_.value(all[other]), form.at(other)));
-                replace(all[v], make_.times(rest, -form.at(v)), part);
-                return true;
+        for (const std::int64_t most : {std::int64_t{1}, most_step})
+            for (const Expr part : conditions_) {
+                const std::vector<IndexId> all = domain();
+                Variables variables(all);
+                affine::System system;
+                const bool is_affine = add_condition(system, part, variables).empty();
+                if (!is_affine || variables.size() != all.size() || system.equalities.size() != 1)
+                    continue;
+                const affine::Form& form = system.equalities.front();
+                for (std::size_t v = equation_.indices.size(); v < all.size(); ++v) {
+                    const std::int64_t step = std::abs(form.at(v));
+                    if (step == 0 || step > most) continue;
+                    solve(all, form, v, part);
+                    return true;
+                }
             }
-        }
         return false;
+    }
+    /// `step*y == e`: y is e // step where e % step is 0; of `2*y == t-3` it is t//2 - 1 where t%2
+    /// is 1.
+    void solve(const std::vector<IndexId>& all, const affine::Form& form, std::size_t v,
+               Expr part) {
+        const std::int64_t step = std::abs(form.at(v));
+        const std::int64_t sign = form.at(v) > 0 ? -1 : 1;
+        std::int64_t constant = sign * form.constant;
+        std::int64_t residue = 0;
+        Expr moving;
+        std::size_t terms = 0;
+        for (std::size_t other = 0; other < all.size(); ++other) {
+            if (other == v || form.at(other) == 0) continue;
+            const Expr term = make_.times(make_.value(all[other]), sign * form.at(other));
+            moving = terms++ == 0 ? term : make_.add(moving, term);
+        }
+        if (step > 1 && terms == 1) {
+            residue = -constant - floor_div(-constant, step) * step;
+            constant += residue;
+        } else if (step > 1) {
+            moving =
+                terms == 0 ? make_.integer(constant) : make_.add(moving, make_.integer(constant));
+            constant = 0;
+        }
+        Expr solution = make_.integer(constant / step);
+        if (moving) solution = make_.add(make_.quotient(moving, step), solution);
+        if (step > 1)
+            conditions_.push_back(
+                make_.compare(Op::eq, make_.remainder(moving, step), make_.integer(residue)));
+        replace(all[v], solution, part);
     }
     /// Takes the solution for the index in all that is left; its range becomes a condition.
     void replace(IndexId solved, Expr solution, Expr by) {

@@ -67,6 +67,7 @@ class FreeLanes {
 
     void run() {
         find_transposed();
+        find_between();
         TaskSplit split =
             split_free_axes(kernel_, lanes_.axis, lanes_.lanes * unroll_, lanes_.cycles);
         describe(split);
@@ -264,6 +265,17 @@ class FreeLanes {
         }
     }
 
+    void find_between() {
+        if (kernel_.body || !lanes_.axis || transposed_) return;
+        between_ = axis_between_lanes(kernel_, *lanes_.axis);
+        if (!between_) return;
+        schedule_.directives.push_back({"unroll",
+                                        kernel_.nest.at(between_->var).name,
+                                        {between_->extent},
+                                        "points between those of neighbouring lanes"});
+        std::erase(kernel_.free, *between_);
+    }
+
     [[nodiscard]] std::int64_t choose_strip() const {
         std::int64_t bytes_of_square = 1;
         for (const Store& write : kernel_.writes) {
@@ -337,6 +349,12 @@ class FreeLanes {
                 Substitution here = at(start + offset);
                 return write_all(kernel_, here);
             });
+            if (between_) {
+                Body points;
+                points.push_back(
+                    make_loop(between_->var, Bind::unroll, between_->extent, std::move(body)));
+                body = std::move(points);
+            }
             if (!square_point_) return body;
             Body square;
             square.push_back(
@@ -564,6 +582,7 @@ class FreeLanes {
     AffineForm first_row_;     ///< of a block of them
     std::int64_t rows_ = 1;
     std::optional<Axis> transposed_;  ///< runs in squares with the lanes
+    std::optional<Axis> between_;     ///< written out around the lanes
     std::int64_t squares_of_strip_ = least_squares_of_strip;
     VarId strip_{};                      ///< the number of the strip of squares along it
     std::optional<VarId> square_;        ///< that of the square in the strip, while they are made

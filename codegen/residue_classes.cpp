@@ -158,7 +158,10 @@ class ResidueClasses {
     bool is_band(Block& block, const std::vector<Expr>& parts) const {
         for (const Expr lower : parts) {
             const auto from = row(lower, {block.free, block.solved});
-            if (!from || from->is_equality || std::abs(from->form.at(0)) != 1) continue;
+            // Of a step of 1 there is one class, whatever t is multiplied by.
+            if (!from || from->is_equality || from->form.at(0) == 0 ||
+                (std::abs(from->form.at(0)) != 1 && std::abs(from->form.at(1)) != 1))
+                continue;
             for (const Expr upper : parts) {
                 const auto to = row(upper, {block.free, block.solved});
                 if (!to || to->is_equality || to->form.at(0) != -from->form.at(0) ||

@@ -17,6 +17,8 @@ namespace ricci::codegen {
 ///
 /// Neighbouring residues whose ranges are the same are an index of one equation, as all those of a
 /// kernel that is as long as its stride: for q, rho in 0:16: dA[16*q+rho] := dO[q]*F[rho].
+/// A band in which the reduced index has a step of 1, as that of the gradient of such a sum, is one
+/// over its width: with t = 2*y + r, `0 <= t - 2*y < 3` is r in 0:3.
 /// Updates at affine places become such sums first (codegen/gather_update.h). With a stride of 1
 /// there is one class. Equations between two indices, `t == 2*y + 3*r`, are
 /// solved too. What has fewer than `least_points` points stays as it is. The order in which points

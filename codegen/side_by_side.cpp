@@ -2,6 +2,7 @@
 #include "codegen/side_by_side.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 #include "codegen/nest_walk.h"
@@ -19,6 +20,8 @@ constexpr int least_registers = 32;
 /// Of bodies that compute more, as an exponential does (20), loads are the least part, and what is
 /// written out takes long to compile.
 constexpr double most_operations = 19;
+/// Points between those of neighbouring lanes that are written out.
+constexpr std::int64_t most_between = 8;
 /// Of fewer points between two masks these cost more than loads: gradients of depthwise 3x3
 /// convolutions took 1.6 ms instead of 1.2 (Zen 4, 8x144x56x56).
 constexpr std::int64_t least_points_of_mask = 4;
@@ -130,6 +133,20 @@ std::optional<Window> widest_window(const Kernel& kernel, VarId lane,
 }
 
 }  // namespace
+
+std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane) {
+    const auto is_between = [&](const Axis& axis) {
+        return axis != lane && axis.extent > 1 && axis.extent <= most_between &&
+               !kernel.collides(axis.var) &&
+               std::ranges::all_of(kernel.writes, [&](const Store& write) {
+                   const std::int64_t step = std::abs(write.at.affine.coefficient(axis.var));
+                   const std::int64_t of_lane = write.at.affine.coefficient(lane.var);
+                   return !write.at.computed && step > 0 && step < std::abs(of_lane);
+               });
+    };
+    const auto found = std::ranges::find_if(kernel.free, is_between);
+    return found == kernel.free.end() ? std::nullopt : std::optional(*found);
+}
 
 std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {
     while (most > 1 && extent % most != 0) --most;

@@ -35,6 +35,11 @@ struct Windows {
     const Kernel& kernel, const Axis& lane, const std::vector<Touch>& touches, std::int64_t most,
     const std::function<bool(const Axis&)>& may_be_rows);
 
+/// A short free axis whose points stores have between those of neighbouring lanes, as the places of
+/// a turn that the lanes' axis counts: where each pass over the lanes takes them all, lines are
+/// written once.
+[[nodiscard]] std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane);
+
 /// The largest number up to `most` that divides the extent.
 [[nodiscard]] std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most);
 

@@ -74,6 +74,21 @@ TEST_CASE("a band without stride is one sum over its width") {
           "18](dO.3[t.2-r.3]*F.1[r.3])\n");
 }
 
+TEST_CASE("a band that moves by a stride with the result is one sum over its width") {
+    CHECK(by_class(bound(parse_program("dO[y] := sum[t | t-2*y >= 0 && t-2*y < 3](A[t]*F[t-2*y])"
+                                       " where y in 0:9"),
+                         {{"A", {20}}, {"F", {3}}})) ==
+          "for y.2 in 0:9:\n"
+          "  dO.2[y.2] := f32 sum[t.3 in 0:3 | t.3+2*y.2 >= 0 && t.3+2*y.2 < "
+          "20](A.0[t.3+2*y.2]*F.1[t.3+2*y.2-2*y.2])\n");
+    CHECK(by_class(bound(parse_program("dO[y] := sum[t | 7-3*y-t >= 0 && 7-3*y-t < 4](A[t])"
+                                       " where y in 0:4"),
+                         {{"A", {20}}})) ==
+          "for y.2 in 0:4:\n"
+          "  dO.1[y.2] := f32 sum[t.3 in -7:-3 | -1*t.3-3*y.2 >= 0 && -1*t.3-3*y.2 < "
+          "20](A.0[-1*t.3-3*y.2])\n");
+}
+
 TEST_CASE("strides and dilations without a common factor are solved") {
     CHECK(gradient_by_class("O[y] := A[2*y+3*r]*F[r]", 24, 3, 9) ==
           "for t.5 in 0:12:\n"

@@ -76,7 +76,7 @@ TEST_CASE("the points that a subsampled operand is read at are stored side by si
 }
 
 TEST_CASE("conditions keep a strided operand in bounds") {
-    const Signature signature{{"X", tests::array({9, 137})}, {"W", tests::array({80, 9, 9})}};
+    const Signature signature{{"X", tests::array({9, 137})}, {"W", tests::array({90, 9, 9})}};
     for (const std::string text :
          {"Y[o,x] := sum[c,r | 2*x+r < 137](X[c,2*x+r]*W[o,c,r]) where x in 0:70, r in 0:9",
           "Y[o,x] := sum[c,r | 2*x+r >= 4 && 2*x+r < 141](X[c,2*x+r-4]*W[o,c,r]) where x in 0:71",
@@ -89,6 +89,23 @@ TEST_CASE("conditions keep a strided operand in bounds") {
             CHECK(tests::interpreted_difference(program, signature, tests::example_target(bytes),
                                                 1) == "");
     }
+}
+
+TEST_CASE("rows that leave lanes idle stay where they stand beside channels that fill them") {
+    const auto program = [](std::int64_t channels, std::int64_t size) {
+        return std::pair(
+            tests::bound(
+                format("Y[n,o,y,x] := X[n,c,2*y+r,2*x+s]*W[o,c,r,s] where x in 0:{}", size),
+                {{"X", tests::array({2, 3, 21, 2 * size + 1})},
+                 {"W", tests::array({channels, 3, 3, 3})}}),
+            Signature{{"X", tests::array({2, 3, 21, 2 * size + 1})},
+                      {"W", tests::array({channels, 3, 3, 3})}});
+    };
+    const auto [in_place, given] = program(64, 28);
+    CHECK(!has_array(in_place));
+    CHECK(tests::compiled_difference(in_place, given) == "");
+    CHECK(has_array(program(64, 32).first));  // all lanes work
+    CHECK(has_array(program(20, 28).first));  // 20 channels leave more idle
 }
 
 TEST_CASE("an operand whose reads are all excluded may be copied") {

@@ -1,0 +1,83 @@
+// tests/codegen/pinned_indices_test.cpp – reduced indices that a condition says are data
+#include "codegen/pinned_indices.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+/// The last equation of the rewritten program; checks values, of data in range and beyond.
+std::string pinned(const std::string& text, const Signature& signature) {
+    check_values(text, signature);
+    const std::string program = str(codegen::with_pinned_indices(bound(text, signature)));
+    const std::size_t last = program.rfind("for ");
+    return program.substr(last, program.find("outputs") - last);
+}
+
+const ArgumentSpec places = array({30}, DType::i8);
+
+}  // namespace
+
+TEST_CASE("a row that a number chooses is gathered") {
+    CHECK(pinned("Y[i,d] := sum[v | v == J[i]](E[v,d])", {{"J", places}, {"E", array({40, 6})}}) ==
+          "for i.0 in 0:30, d.1 in 0:6:\n"
+          "  Y.2[i.0,d.1] := f32 sum[once.3 in 0:1 | i64(J.0[i.0]) >= 0 && i64(J.0[i.0]) < 40]"
+          "(E.1[i64(J.0[i.0]),d.1])\n");
+    CHECK(
+        pinned("Y[i,d] := sum[v | v == J[i]+3 && v <= i](E[v,d])",
+               {{"J", places}, {"E", array({40, 6})}}) ==
+        "for i.0 in 0:30, d.1 in 0:6:\n"
+        "  Y.2[i.0,d.1] := f32 sum[once.3 in 0:1 | 3+i64(J.0[i.0]) >= 0 && 3+i64(J.0[i.0]) < 40 && "
+        "3+i64(J.0[i.0]) <= i.0](E.1[3+i64(J.0[i.0]),d.1])\n");
+}
+
+TEST_CASE("indices that one number counts are its digits") {
+    CHECK(pinned("Y[i] := sum[r in 0:5, s in 0:8 | 8*r+s == J[i]](A[r,s])",
+                 {{"J", places}, {"A", array({5, 8})}}) ==
+          "for i.0 in 0:30:\n"
+          "  Y.2[i.0] := f32 sum[once.3 in 0:1 | i64(J.0[i.0])//8 >= 0 && i64(J.0[i.0])//8 < 5]"
+          "(A.1[i64(J.0[i.0])//8,i64(J.0[i.0])%8])\n");
+    CHECK(pinned("Y[i] := sum[r in 2:5, s in -1:6 | 20-8*r-s == J[i]](A[r,s+1])",
+                 {{"J", places}, {"A", array({5, 8})}}) ==
+          "for i.0 in 0:30:\n"
+          "  Y.2[i.0] := f32 sum[once.3 in 0:1 | (5-1*i64(J.0[i.0]))//8+2 >= 2 && "
+          "(5-1*i64(J.0[i.0]))//8+2 < 5 && ((5-1*i64(J.0[i.0]))%8-1 >= -1 && "
+          "(5-1*i64(J.0[i.0]))%8-1 < 6)](A.1[(5-1*i64(J.0[i.0]))//8+2,(5-1*i64(J.0[i.0]))%8])\n");
+}
+
+TEST_CASE("a choice in a sum is a condition") {
+    CHECK(pinned("Y[i] := sum[k](k == J[i] ? A[i,k]*B[k] : 0)",
+                 {{"J", places}, {"A", array({30, 50})}, {"B", array({50})}}) ==
+          "for i.0 in 0:30:\n"
+          "  Y.3[i.0] := f32 sum[once.2 in 0:1 | i64(J.0[i.0]) >= 0 && i64(J.0[i.0]) < 50]"
+          "(A.1[i.0,i64(J.0[i.0])]*B.2[i64(J.0[i.0])])\n");
+}
+
+TEST_CASE("the other indices of a sum, of a product, of extremes stay") {
+    CHECK(pinned("y[d] := sum[e,k | k == J[e]](v[e]*A[k,d])",
+                 {{"J", places}, {"A", array({50, 7})}, {"v", array({30})}}) ==
+          "for d.0 in 0:7:\n"
+          "  y.3[d.0] := f32 sum[e.1 in 0:30 | i64(J.0[e.1]) >= 0 && i64(J.0[e.1]) < 50]"
+          "(v.1[e.1]*A.2[i64(J.0[e.1]),d.0])\n");
+    for (const char* reducer : {"max", "min", "prod"})
+        check_values(std::string("y[d] := ") + reducer + "[e,k | k == J[e]](A[k,d])",
+                     {{"J", places}, {"A", array({50, 7})}});
+}
+
+TEST_CASE("few values, several points of a number, and conditions that read there stay sums") {
+    const auto stays = [](const std::string& text, const Signature& signature) {
+        const std::string program = pinned(text, signature);
+        CHECK_MESSAGE(program.find("[once") == std::string::npos, program);
+    };
+    stays("Y[i] := sum[k | k == J[i]](A[k])", {{"J", places}, {"A", array({15})}});
+    stays("Y[i] := sum[r,s | 4*r+s == J[i]](A[r,s])", {{"J", places}, {"A", array({5, 8})}});
+    stays("Y[i] := sum[r,s | 16*r+2*s == J[i]](A[r,s])", {{"J", places}, {"A", array({5, 8})}});
+    stays("Y[i] := sum[k | k == J[i] && A[k] > 0](A[k])", {{"J", places}, {"A", array({40})}});
+    stays("Y[i] := argmax[k | k == J[i] || k == 0](A[k])", {{"J", places}, {"A", array({40})}});
+}
