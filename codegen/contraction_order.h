@@ -23,10 +23,10 @@ constexpr double least_points_of_order = 1 << 14;
 /// beside `A[i,k]*B[j,k]`, and divisions of all of a product. What divides and is the same along
 /// an index of the sum divides one side, or the result. Of up to ten factors with different
 /// indices all orders are compared; sums of more, and sums with conditions, stay. Where products
-/// of fewer factors leave the range of the type, or something is infinite, results may be other than those of whole
-/// products. The parts have the type that is accumulated in. Source: the matrix chain problem for
-/// tensors, by subsets (Pfeifer, Haegeman, Verstraete 2014, "Faster identification of optimal
-/// contraction sequences"). Makes new terms in the program's context.
+/// of fewer factors leave the range of the type, or something is infinite, results may be other
+/// than those of whole products. The parts have the type that is accumulated in. Source: the matrix
+/// chain problem for tensors, by subsets (Pfeifer, Haegeman, Verstraete 2014, "Faster
+/// identification of optimal contraction sequences"). Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_contraction_order(BoundProgram program,
                                                   double least_points = least_points_of_order);
 

@@ -103,6 +103,9 @@ class Pinned {
     /// Whether data decides the number, and every number gives one value for each index at most.
     [[nodiscard]] bool is_data(const Digits& digits) const {
         if (tensors_read(digits.number).empty()) return false;
+        const std::vector<IndexId> moving = free_indices(digits.number);
+        for (const auto& [index, coefficient] : digits.indices)
+            if (std::ranges::find(moving, index) != moving.end()) return false;
         std::int64_t reach = 0;
         double values = 1;
         for (auto each = digits.indices.rbegin(); each != digits.indices.rend(); ++each) {

@@ -78,6 +78,8 @@ TEST_CASE("few values, several points of a number, and conditions that read ther
     stays("Y[i] := sum[k | k == J[i]](A[k])", {{"J", places}, {"A", array({15})}});
     stays("Y[i] := sum[r,s | 4*r+s == J[i]](A[r,s])", {{"J", places}, {"A", array({5, 8})}});
     stays("Y[i] := sum[r,s | 16*r+2*s == J[i]](A[r,s])", {{"J", places}, {"A", array({5, 8})}});
+    stays("Y[t] := sum[i | t == i+J[i]](A[i]) where t in 0:30",
+          {{"J", places}, {"A", array({30})}});
     stays("Y[i] := sum[k | k == J[i] && A[k] > 0](A[k])", {{"J", places}, {"A", array({40})}});
     stays("Y[i] := argmax[k | k == J[i] || k == 0](A[k])", {{"J", places}, {"A", array({40})}});
 }
