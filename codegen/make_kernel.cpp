@@ -95,10 +95,9 @@ class KernelMaker {
     }
 
     /// An axis that stands alone in some subscript writes another slice at each of its points;
-    /// without such a subscript, points may meet.
+    /// without such a subscript, points may meet unless the equation is known to keep them apart.
     void add_collisions(const BoundEquation& write) {
-        const bool overwrites = write.op == Assign::set || write.op == Assign::define;
-        if (overwrites && write.is_injective) return;
+        if (write.is_injective) return;
         for (std::size_t i = 0; i < group_.indices.size(); ++i) {
             const bool is_alone = std::ranges::any_of(write.at, [&](Expr e) {
                 const std::optional<AffineForm> subscript = affine_term(e);
