@@ -86,7 +86,12 @@ class Finder {
     std::optional<Contraction> find() {
         if (!is_candidate()) return std::nullopt;
         collect_leaves(kernel_.body);
-        if (leaves_.size() < 2 || !split_axes()) return std::nullopt;
+        if (leaves_.size() < 2 || !split_axes()) {
+            leaves_.clear();
+            result_ = {};
+            collect_factors(kernel_.body);
+            if (leaves_.size() < 2 || !split_axes()) return std::nullopt;
+        }
         result_.body = regroup(kernel_.body);
         if (result_.row_operands.empty() || result_.column_operands.empty()) return std::nullopt;
         return std::move(result_);
@@ -108,6 +113,18 @@ class Finder {
             return;
         }
         for (const Value& operand : operands(value)) collect_leaves(operand);
+    }
+
+    /// The factors that move with a reduced axis, by the free axes that they need in all: of
+    /// `x[n,t]*exp(-(g[k]-g[t])^2)` no atom of the second says that it is one of columns.
+    void collect_factors(const Value& value) {
+        const Axes axes = dependence_.of(value);
+        if ((axes & dependence_.reduced()).none()) return;
+        if (is_operation(value, Op::mul) || is_operation(value, Op::neg)) {
+            for (const Value& operand : operands(value)) collect_factors(operand);
+            return;
+        }
+        leaves_.push_back(axes & ~dependence_.reduced());
     }
 
     /// Batch: axes of every leaf that has any. The others fall into connected parts: the one with

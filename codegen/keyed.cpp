@@ -46,11 +46,12 @@ class KeyedUpdates {
     }
 
   private:
-    bool rewrite(const BoundEquation& equation) {
-        if (has_no_points(equation)) return false;
-        const bool is_sum = equation.op == Assign::define && equation.reduction;
+    bool rewrite(const BoundEquation& written) {
+        if (has_no_points(written)) return false;
+        const bool is_sum = written.op == Assign::define && written.reduction;
         if (!is_sum)
-            return target_.is_gpu() || way_ ? rewrite_update(equation) : push_in_parts(equation);
+            return target_.is_gpu() || way_ ? rewrite_update(written) : push_in_parts(written);
+        const BoundEquation equation = make_.with_choice_taken(written);
         const Reduction& reduction = *equation.reduction;
         if (!reduction.condition || !update_of(reduction.reducer)) return false;
         std::vector<Keyed> keys;

@@ -51,7 +51,8 @@ std::optional<IndexRange> range_of(DType dtype) {
 
 /// Whether operands and a result that fit 32 bits give the same there.
 bool has_narrow_form(Op op) {
-    constexpr std::array ops = {Op::select, Op::add, Op::min, Op::max, Op::mod, Op::floordiv};
+    constexpr std::array ops = {Op::select, Op::add, Op::neg, Op::mul,
+                                Op::min,    Op::max, Op::mod, Op::floordiv};
     return std::ranges::find(ops, op) != ops.end();
 }
 
@@ -146,11 +147,16 @@ class Ranges {
             all = all ? joined(operate.op, *all, *range) : range;
             if (!all) return std::nullopt;
         }
+        if (operate.op == Op::neg && all) return known({-all->high, -all->low});
         return all;
     }
     static std::optional<IndexRange> joined(Op op, const IndexRange& a, const IndexRange& b) {
         if (op == Op::select) return IndexRange{std::min(a.low, b.low), std::max(a.high, b.high)};
         if (op == Op::add) return known({a.low + b.low, a.high + b.high});
+        if (op == Op::mul) {
+            const auto ends = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
+            return known({std::min(ends), std::max(ends)});
+        }
         if (op == Op::min) return IndexRange{std::min(a.low, b.low), std::min(a.high, b.high)};
         if (op == Op::max) return IndexRange{std::max(a.low, b.low), std::max(a.high, b.high)};
         if (b.low <= 0) return std::nullopt;

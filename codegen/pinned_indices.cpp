@@ -27,12 +27,10 @@ class Pinned {
 
     /// Whether some index is data.
     bool run() {
-        Reduction& reduction = *equation_.reduction;
-        if (reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin)
-            return false;
-        value_ = equation_.value;
-        parts_ = conjuncts(reduction.condition);
-        take_choice();
+        const Reducer reducer = equation_.reduction->reducer;
+        if (reducer == Reducer::argmax || reducer == Reducer::argmin) return false;
+        equation_ = make_.with_choice_taken(equation_);
+        parts_ = conjuncts(equation_.reduction->condition);
         for (const Expr part : parts_)
             if (pin(part)) return true;
         return false;
@@ -40,18 +38,6 @@ class Pinned {
     [[nodiscard]] BoundEquation equation() && { return std::move(equation_); }
 
   private:
-    /// A sum leaves out what it would add 0 for.
-    void take_choice() {
-        if (equation_.reduction->reducer != Reducer::sum || !is_apply(value_, Op::select)) return;
-        const auto& args = std::get<Apply>(value_->term).args;
-        const auto* literal = std::get_if<Literal>(&args[2]->term);
-        const bool is_zero = literal != nullptr && (literal->value == Number(std::int64_t{0}) ||
-                                                    literal->value == Number(0.0));
-        if (!is_zero) return;
-        for (const Expr part : conjuncts(args[0])) parts_.push_back(part);
-        value_ = args[1];
-    }
-
     [[nodiscard]] bool is_reduced(IndexId id) const {
         const std::vector<IndexId>& reduced = equation_.reduction->indices;
         return std::ranges::find(reduced, id) != reduced.end();
@@ -152,14 +138,13 @@ class Pinned {
                       [&](IndexId id) { return numbers.contains(std::uint32_t(id)); });
         if (reduction.indices.empty()) reduction.indices.push_back(make_.index("once", 1));
         reduction.condition = make_.both(make_.both(before, range), behind);
-        equation_.value = make_.with(value_, numbers);
+        equation_.value = make_.with(equation_.value, numbers);
         return true;
     }
 
     EquationMaker& make_;
     BoundProgram& program_;
     BoundEquation equation_;
-    Expr value_;
     std::vector<Expr> parts_;
 };
 

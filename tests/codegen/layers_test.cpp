@@ -179,6 +179,19 @@ std::string updates_of(const Layer& layer, const std::string& argument) {
     return join(found, " ");
 }
 
+TEST_CASE("factors of numbers of rows and columns alone are packed as operands") {
+    const auto check = [](const std::string& text, const Signature& signature) {
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+        CHECK_MESSAGE(plan.find(": contraction") != std::string::npos, plan);
+        check_values(text, signature);
+    };
+    check("Y[n,k] := sum[t](X[n,t]*cos(0.1*f32(k*t))) where k in 0:40", {{"X", array({50, 40})}});
+    check("Y[n,k] := sum[t](X[n,t]*exp(-(g[k]-g[t])^2))",
+          {{"X", array({50, 40})}, {"g", array({40})}});
+    check("Y[i,d] := sum[j](exp(-(x[i]-x[j])^2)*V[j,d])",
+          {{"x", array({50})}, {"V", array({50, 40})}});
+}
+
 TEST_CASE("gradients of layers update memory only where data chooses the place") {
     REQUIRE(layers().size() >= 30);
     for (const Layer& layer : layers()) {

@@ -27,6 +27,7 @@ TEST_CASE("comparisons of narrow integers with indices are of 32 bits") {
         check(true, "Y[i] := i64(J[i]) == i-30 ? A[i] : 0", signature);
         if (narrow != DType::i32) check(true, "Y[i] := i64(J[i])+2*i < 50 ? A[i] : 0", signature);
     }
+    check_values("Y[i,k] := -(i-k)*(i-k+2)+A[i] where k in 0:70", {{"A", array({70})}});
     check(true, "Y[k,i] := i64(J[i]) % 7 == k ? A[i] : 0 where k in 0:7",
           {{"J", array({70}, DType::i16)}, {"A", array({70})}});
 }

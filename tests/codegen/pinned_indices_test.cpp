@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "codegen/keyed.h"
 #include "tests/codegen/check_plan.h"
 
 using namespace ricci;
@@ -57,6 +58,24 @@ TEST_CASE("a choice in a sum is a condition") {
           "for i.0 in 0:30:\n"
           "  Y.3[i.0] := f32 sum[once.2 in 0:1 | i64(J.0[i.0]) >= 0 && i64(J.0[i.0]) < 50]"
           "(A.1[i.0,i64(J.0[i.0])]*B.2[i64(J.0[i.0])])\n");
+}
+
+TEST_CASE("counts and choices by a key are updates of its element") {
+    const auto check = [](const std::string& text, const Signature& signature) {
+        check_values(text, signature);
+        Target target = example_target(64);
+        const std::string program =
+            str(codegen::with_keyed_updates(bound(text, signature), target));
+        CHECK_MESSAGE(program.find("sum[") == std::string::npos, program);
+    };
+    check("H[a] := count[i](J[i] == a) where a in 0:50", {{"J", places}});
+    check("H[a,b] := count[i](J[i] == a && K[i]+3 == b) where a in 0:50, b in 0:9",
+          {{"J", places}, {"K", places}});
+    check("H[a] := sum[i](J[i] == a && A[i,2] > 0 ? A[i,3] : 0) where a in 0:50",
+          {{"J", places}, {"A", array({30, 20})}});
+    // As the gradient of a product of maxima and sums.
+    check("D[i,k] := sum[j](k == T[i,j] ? A[i,j] : 0) where k in 0:50",
+          {{"T", array({30, 20}, DType::i8)}, {"A", array({30, 20})}});
 }
 
 TEST_CASE("the other indices of a sum, of a product, of extremes stay") {
