@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t most_nodes = 64;
 /// The coefficient of an index that is solved for by division.
 constexpr std::int64_t most_step = 64;
+constexpr std::int64_t largest_constant = std::int64_t{1} << 60;
 /// Longer terms are not written out where they are read (codegen/group.cpp).
 constexpr std::size_t most_passed_nodes = 256;
 
@@ -100,7 +101,9 @@ class Sum {
                 const affine::Form& form = system.equalities.front();
                 for (std::size_t v = equation_.indices.size(); v < all.size(); ++v) {
                     const std::int64_t step = std::abs(form.at(v));
-                    if (step == 0 || step > most) continue;
+                    if (step == 0 || step > most || form.constant < -largest_constant ||
+                        form.constant > largest_constant)
+                        continue;
                     solve(all, form, v, part);
                     return true;
                 }

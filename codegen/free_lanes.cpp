@@ -229,9 +229,10 @@ class FreeLanes {
         return is_even;
     }
 
-    /// The same for all lanes.
+    /// The same for all lanes, and for the points between them.
     [[nodiscard]] bool is_of_row(const Value& root) const {
         bool is_of_row = is_inside_everywhere(kernel_, root) && !depends_on(root, lanes_.axis->var);
+        is_of_row &= !between_ || !depends_on(root, between_->var);
         for_each_node({root}, [&](const Value& node) {
             if (const auto* load = std::get_if<Load>(&node->term))
                 is_of_row &= !kernel_.nest.at(load->buffer).is_written;

@@ -2,6 +2,7 @@
 #include "codegen/pinned_indices.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,6 +20,8 @@ namespace {
 
 /// Of fewer values each is compared.
 constexpr double least_values = 16;
+/// Of larger ones, numbers that indices make are left alone: no sum of them leaves 64 bits.
+constexpr double largest_number = 1LL << 40;
 
 class Pinned {
   public:
@@ -56,14 +59,18 @@ class Pinned {
         const auto form = linear_form(integer_difference(make_.context(), sides[0], sides[1]));
         if (!form) return std::nullopt;
         std::int64_t sign = 0;
+        double magnitude = std::abs(double(form->constant));
         for (const LinearForm::Part& each : form->parts) {
             const auto* value = std::get_if<IndexValue>(&each.atom->term);
             if (value == nullptr || !is_reduced(value->index)) continue;
+            const BoundIndex& range = program_.at(value->index);
+            magnitude += std::abs(double(each.coefficient)) *
+                         std::max(std::abs(double(range.lower)), std::abs(double(range.upper)));
             const std::int64_t own = each.coefficient > 0 ? 1 : -1;
             if (sign == -own) return std::nullopt;
             sign = own;
         }
-        if (sign == 0) return std::nullopt;
+        if (sign == 0 || magnitude > largest_number) return std::nullopt;
         // sign * (indices) + rest == 0, and the number is what the indices' offsets make.
         Digits result;
         Expr number = make_.integer(-sign * form->constant);
@@ -101,7 +108,7 @@ class Pinned {
             reach += coefficient * (program_.at(index).extent() - 1);
             values *= double(program_.at(index).extent());
         }
-        return values >= least_values && reach < (std::int64_t{1} << 40);
+        return values >= least_values;
     }
 
     bool pin(Expr part) {

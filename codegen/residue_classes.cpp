@@ -306,7 +306,7 @@ class ResidueClasses {
         if (!block.other) return of_image(equation, block, residue, sigma * (rest / s));
         std::int64_t first = 0;
         while ((d * first - rest) % s != 0) ++first;
-        const BoundIndex& r = program_.at(*block.other);
+        const BoundIndex r = program_.at(*block.other);  // indices are added below
         const auto q = index_like(block.free, quotients(block, residue));
         const auto m = index_like(*block.other, {ceil_div(r.lower - first, s / g),
                                                  floor_div(r.upper - 1 - first, s / g)});

@@ -141,7 +141,8 @@ std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane) {
                std::ranges::all_of(kernel.writes, [&](const Store& write) {
                    const std::int64_t step = std::abs(write.at.affine.coefficient(axis.var));
                    const std::int64_t of_lane = write.at.affine.coefficient(lane.var);
-                   return !write.at.computed && step > 0 && step < std::abs(of_lane);
+                   return !write.combine && !write.at.computed && step > 0 &&
+                          step < std::abs(of_lane);
                });
     };
     const auto found = std::ranges::find_if(kernel.free, is_between);

@@ -232,7 +232,7 @@ class Finder {
         return true;
     }
 
-    /// Leaves the axes with the longest steps.
+    /// Keeps the axes with the longest steps, as many as are apart.
     void drop_axes_that_meet() {
         while (!common_.empty() && !are_apart(common_)) {
             sort_common();

@@ -253,22 +253,28 @@ class Inverter {
             target.name = renamed_[d] ? program_.at(*renamed_[d]).name : names_.index(letters++);
         }
         Expr condition;
-        if (relation_.condition)
+        const auto add_range = [&](IndexId index) {
+            const auto solution = solutions_.find(number(index));
+            if (solution == solutions_.end()) return;
+            for (const Expr part : range_conditions(index, solution->second))
+                condition = context_.logical_and(condition, part);
+        };
+        // What is read at a place that is data comes behind what keeps the place inside.
+        for (const bool is_of_data : {false, true}) {
             for (const Expr part : conjuncts(relation_.condition)) {
                 const Expr solved = now(part);
+                if (reads_data(program_, solved) != is_of_data) continue;
                 if ((is_identity(solved) && !is_identity(part)) || always_holds(solved)) continue;
                 condition = context_.logical_and(condition, solved);
             }
+            if (is_of_data) break;
+            for (const IndexId index : solved_by_condition_) add_range(index);
+        }
         for (const std::size_t d : equations_) {
             condition = context_.logical_and(condition, equation(d));
         }
-        for (const IndexId index : relation_.indices) {
-            const auto solution = solutions_.find(number(index));
-            if (solution == solutions_.end()) continue;
-            for (const Expr part : range_conditions(index, solution->second)) {
-                condition = context_.logical_and(condition, part);
-            }
-        }
+        for (const IndexId index : relation_.indices)
+            if (!has_index(solved_by_condition_, index)) add_range(index);
         condition_ = condition;
         Cotangent d{.guard = relation_.d.guard ? now(relation_.d.guard) : Expr(),
                     .value = now(relation_.d.value)};

@@ -95,6 +95,8 @@ TEST_CASE("few values, several points of a number, and conditions that read ther
         CHECK_MESSAGE(program.find("[once") == std::string::npos, program);
     };
     stays("Y[i] := sum[k | k == J[i]](A[k])", {{"J", places}, {"A", array({15})}});
+    check_values("Y[i] := sum[r in 0:5, s in 0:16 | 4611686018427387904*r + s == J[i]](B[r,s])",
+                 {{"J", places}, {"B", array({5, 16})}});
     stays("Y[i] := sum[r,s | 4*r+s == J[i]](A[r,s])", {{"J", places}, {"A", array({5, 8})}});
     stays("Y[i] := sum[r,s | 16*r+2*s == J[i]](A[r,s])", {{"J", places}, {"A", array({5, 8})}});
     stays("Y[t] := sum[i | t == i+J[i]](A[i]) where t in 0:30",

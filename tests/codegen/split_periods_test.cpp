@@ -66,6 +66,16 @@ TEST_CASE("an argmax over several axes by one index") {
     check_affine("Y[n] := argmax[p in 0:24](X[n,p//12,p//4%3,p%4])", {{"X", array({7, 2, 3, 4})}});
 }
 
+TEST_CASE("points between those of neighbouring lanes are written in one pass") {
+    check_values("Y[y,c,r] := X[clamp(J[r]),c] where y in 0:8",
+                 {{"X", array({10, 16})}, {"J", array({3}, DType::i8)}});
+    check_values("Y[y,c,r] := X[wrap(y+r),c] where y in 0:8, r in 0:3", {{"X", array({8, 16})}});
+    check_values("Y[y,c,r] := X[(y+r)%5,c] where y in 0:8, r in 0:4, c in 0:64",
+                 {{"X", array({10, 64})}});
+    check_values("Y[2*i+r] += v[r] > 0 ? X[i,r] : 0 where r in 0:2",
+                 {{"Y", array({80})}, {"X", array({40, 2})}, {"v", array({2})}});
+}
+
 TEST_CASE("a quotient and its remainder that are one number in sum are that number") {
     check_affine("Y[i] := X[8*(i//8)+i%8+1] where i in 0:44", {{"X", array({48})}});
     check_affine("Y[i] := X[24*(i//8//2)+12*(i//8%2)+i%8] where i in 0:32", {{"X", array({64})}});

@@ -78,6 +78,8 @@ TEST_CASE("conditions of reducers restrict the gradient") {
 TEST_CASE("a condition on data stands inside the bounds that it needs") {
     check_gradients("Y[i] := sum[k,l | D[k] > 0](A[k+2*l]*B[i])",
                     {{"A", numbers({9})}, {"B", numbers({2})}, {"D", numbers({5})}});
+    CHECK(gradient_of_a("Y[i] := sum[k in 0:4,l | k == I[i] && l == J[k]](A[l])") ==
+          "dA[l] := sum[i | I[i] >= 0 && I[i] < 4 && l == J[I[i]]](dY[i]) where l in 0:size(A,0)");
 }
 
 TEST_CASE("quotients and remainders") {
