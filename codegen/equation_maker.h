@@ -58,8 +58,8 @@ class EquationMaker {
     /// A sum of integers over one index.
     static Reduction sum(IndexId over, DType accumulator, Expr condition = Expr());
 
-    /// A sum that chooses between a term and 0 as one of what its condition leaves: `c ? v : 0` is v
-    /// where c holds, the number of a condition is 1 there. Any other equation as it is.
+    /// A sum that chooses between a term and 0 as one of what its condition leaves: `c ? v : 0` is
+    /// v where c holds, the number of a condition is 1 there. Any other equation as it is.
     BoundEquation with_choice_taken(const BoundEquation& equation);
 
     [[nodiscard]] BoundProgram& program() noexcept { return program_; }
