@@ -111,6 +111,27 @@ class Pinned {
         return values >= least_values;
     }
 
+    /// Whether one of the indices chooses where the term reads; not where it only decides, as in
+    /// `c ? place : 0`, that something is read.
+    static bool reads_at(Expr term, const EquationMaker::Numbers& indices) {
+        return std::ranges::any_of(postorder({term}), [&](Expr e) {
+            const auto* access = std::get_if<Access>(&e->term);
+            return access != nullptr && std::ranges::any_of(access->at, [&](Expr at) {
+                       return is_made_of(at, indices);
+                   });
+        });
+    }
+    static bool is_made_of(Expr e, const EquationMaker::Numbers& indices) {
+        if (const auto* value = std::get_if<IndexValue>(&e->term))
+            return indices.contains(std::uint32_t(value->index));
+        if (const auto* cast = std::get_if<Cast>(&e->term)) return is_made_of(cast->a, indices);
+        const auto* apply = std::get_if<Apply>(&e->term);
+        if (apply == nullptr) return false;
+        const auto* first = apply->args.data() + (apply->op == Op::select ? 1 : 0);
+        return std::any_of(first, apply->args.data() + apply->args.size(),
+                           [&](Expr arg) { return is_made_of(arg, indices); });
+    }
+
     bool pin(Expr part) {
         const auto found = digits(part);
         if (!found) return false;
@@ -136,7 +157,7 @@ class Pinned {
             const bool moves = std::ranges::any_of(free_indices(other), [&](IndexId id) {
                 return numbers.contains(std::uint32_t(id));
             });
-            if (moves && !tensors_read(other).empty()) return false;
+            if (moves && reads_at(other, numbers)) return false;
             Expr& side = moves ? behind : before;
             side = make_.both(side, make_.with(other, numbers));
         }

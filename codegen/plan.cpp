@@ -14,6 +14,7 @@
 #include "codegen/implied_conditions.h"
 #include "codegen/kernel.h"
 #include "codegen/keyed.h"
+#include "codegen/keyed_places.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
 #include "codegen/narrow_places.h"
@@ -53,6 +54,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
         result = with_contraction_order(without_implied_conditions(std::move(result)),
                                         is_forced ? 0 : least_points_of_order);
     if (!target.is_plain) result = with_pinned_indices(std::move(result));
+    if (!target.is_plain && !target.is_gpu()) result = with_keyed_places(std::move(result));
     result = with_keyed_updates(std::move(result), target);
     if (!target.is_plain) result = with_passed_points(std::move(result));
     // Libraries know strided gradients as they are written.
