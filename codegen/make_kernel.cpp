@@ -1,5 +1,6 @@
 // codegen/make_kernel.cpp – terms of index notation to typed values with addresses
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -56,12 +57,38 @@ class KernelMaker {
         values_[group_.result] = make_let_value(0, group_.result->dtype);
     }
 
+    /// Whether a form may leave 64 bits, where values wrap and bounds of loops must not.
+    [[nodiscard]] bool may_wrap(const std::vector<affine::Form>& forms,
+                                const std::vector<IndexId>& indices) const {
+        constexpr double most = double(std::int64_t{1} << 61);
+        return std::ranges::any_of(forms, [&](const affine::Form& form) {
+            double magnitude = std::abs(double(form.constant));
+            for (std::size_t i = 0; i < indices.size(); ++i) {
+                const BoundIndex& range = program_.at(indices[i]);
+                magnitude += std::abs(double(form.at(i))) *
+                             std::max(std::abs(double(range.lower)), std::abs(double(range.upper)));
+            }
+            return magnitude > most;
+        });
+    }
+
     void add_condition(const Reduction& reduction) {
         std::vector<IndexId> indices = group_.indices;
         indices.insert(indices.end(), reduction.indices.begin(), reduction.indices.end());
         Variables variables(indices);
         affine::System system;
-        const std::vector<Expr> rest = ricci::add_condition(system, reduction.condition, variables);
+        std::vector<Expr> rest;
+        for (const Expr part : conjuncts(reduction.condition)) {
+            affine::System own;
+            const bool is_affine = ricci::add_condition(own, part, variables).empty();
+            if (!is_affine || may_wrap(own.inequalities, indices) ||
+                may_wrap(own.equalities, indices)) {
+                rest.push_back(part);
+                continue;
+            }
+            for (const affine::Form& row : own.inequalities) system.inequalities.push_back(row);
+            for (const affine::Form& row : own.equalities) system.equalities.push_back(row);
+        }
         const auto over_axes = [&](const affine::Form& numbered) {
             AffineForm result = form(numbered.constant);
             for (std::size_t i = 0; i < indices.size(); ++i)

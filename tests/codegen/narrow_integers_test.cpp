@@ -59,3 +59,14 @@ TEST_CASE("guarded reads keep the form they are known by") {
     CHECK(plan.find("i32_bits") == std::string::npos);
     check_values(text, {{"X", array({200})}});
 }
+
+TEST_CASE("conditions that leave 64 bits are tested at each point, as values that wrap") {
+    for (const char* range : {"4", "33"})
+        check_values(
+            std::string("dx[j] := sum[i | j*4611686018427387904 < i](y[i]) where j in 0:") + range,
+            {{"y", array({100})}});
+    check_values(
+        "Y[t] := sum[k in 0:30,l in 0:9 | 3*k == 4611686018427387904*l+t](B[k])"
+        " where t in 0:40",
+        {{"B", array({30})}});
+}
