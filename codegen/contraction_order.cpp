@@ -106,12 +106,10 @@ class Order {
     }
     /// Whether the divisor is the same along an index of the sum that the dividend moves with.
     [[nodiscard]] bool is_narrower(Expr divisor, Expr dividend) const {
-        const auto has = [](Expr e, IndexId id) {
-            const std::vector<IndexId> indices = free_indices(e);
-            return std::ranges::find(indices, id) != indices.end();
-        };
+        const std::vector<IndexId> of_dividend = free_indices(dividend);
+        const std::vector<IndexId> of_divisor = free_indices(divisor);
         return std::ranges::any_of(equation_.reduction->indices, [&](IndexId id) {
-            return has(dividend, id) && !has(divisor, id);
+            return has_index(of_dividend, id) && !has_index(of_divisor, id);
         });
     }
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "dsl/neutral.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -106,17 +107,13 @@ Reduction EquationMaker::sum(IndexId over, DType accumulator, Expr condition) {
 }
 
 BoundEquation EquationMaker::with_choice_taken(const BoundEquation& equation) {
-    const auto is_zero = [](Expr e) {
-        const auto* literal = std::get_if<Literal>(&e->term);
-        return literal != nullptr &&
-               (literal->value == Number(std::int64_t{0}) || literal->value == Number(0.0));
-    };
     if (!equation.reduction || equation.reduction->reducer != Reducer::sum) return equation;
     const Expr value = equation.value;
     Expr condition;
     BoundEquation taken = equation;
     const auto* cast = std::get_if<Cast>(&value->term);
-    if (is_apply(value, Op::select) && is_zero(std::get<Apply>(value->term).args[2])) {
+    const Expr nothing = identity(context(), Reducer::sum, value->dtype);
+    if (is_apply(value, Op::select) && std::get<Apply>(value->term).args[2] == nothing) {
         condition = std::get<Apply>(value->term).args[0];
         taken.value = std::get<Apply>(value->term).args[1];
     } else if (cast != nullptr && cast->a->dtype == DType::boolean) {

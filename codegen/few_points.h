@@ -20,7 +20,8 @@ inline constexpr std::int64_t few_points = 4;
 ///
 ///     for u:  dx[u] := u-1 >= 0 && u-1 < 32 ? dy[clamp(u-1, 0, 31)] : 0
 ///
-/// Equations with a coefficient of 1 or -1 are solved, what the conditions say of an index narrows
+/// Equations are solved for an index, best one with the coefficient 1 or -1, else by division:
+/// `t == 2*j+1` is j = t//2 where t%2 is 1; what the conditions say of an index narrows
 /// its range, and what is left is taken value by value. Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_few_points(BoundProgram program,
                                            std::int64_t most_points = few_points);

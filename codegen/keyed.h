@@ -13,6 +13,7 @@ namespace ricci::codegen {
 ///
 ///     for t, k:  dA[t,k] := sum[i | t == J[i]](dY[i,k])
 ///
+/// or `count[i](J[i] == t)`, `sum[i](J[i] == t ? dY[i,k] : 0)`,
 /// whose points are looked for by their key, written so that each point is looked at once:
 /// on a CPU as an array of neutral values that each point updates where its key says, in the order
 /// of the points,

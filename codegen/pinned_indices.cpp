@@ -42,8 +42,7 @@ class Pinned {
 
   private:
     [[nodiscard]] bool is_reduced(IndexId id) const {
-        const std::vector<IndexId>& reduced = equation_.reduction->indices;
-        return std::ranges::find(reduced, id) != reduced.end();
+        return has_index(equation_.reduction->indices, id);
     }
 
     /// Reduced indices of an equation with their positive coefficients, the largest first, and the
@@ -98,7 +97,7 @@ class Pinned {
         if (tensors_read(digits.number).empty()) return false;
         const std::vector<IndexId> moving = free_indices(digits.number);
         for (const auto& [index, coefficient] : digits.indices)
-            if (std::ranges::find(moving, index) != moving.end()) return false;
+            if (has_index(moving, index)) return false;
         std::int64_t reach = 0;
         double values = 1;
         for (auto each = digits.indices.rbegin(); each != digits.indices.rend(); ++each) {

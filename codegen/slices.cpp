@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/integer.h"
+#include "codegen/cache_lines.h"
 #include "codegen/kernel_places.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -28,8 +29,6 @@ constexpr std::int64_t enough_slices = 16;
 constexpr double much = 8;
 /// What passes between kernels stays in the last cache where it is less, in second-level caches.
 constexpr double caches = 8;
-
-constexpr std::int64_t line_bytes = 64;
 
 /// An axis that all members have.
 struct Common {
@@ -234,10 +233,8 @@ class Finder {
 
     /// Keeps the axes with the longest steps, as many as are apart.
     void drop_axes_that_meet() {
-        while (!common_.empty() && !are_apart(common_)) {
-            sort_common();
-            common_.pop_back();
-        }
+        sort_common();
+        while (!common_.empty() && !are_apart(common_)) common_.pop_back();
     }
     /// By the steps with which they move what members share, the longest first.
     void sort_common() {
