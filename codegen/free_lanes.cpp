@@ -61,8 +61,8 @@ class FreeLanes {
             held_.push_back(
                 {load, add_registers(kernel.nest, "held", load->dtype, rows_ * lanes_of_row)});
         if (!windows_) return;
-        for (const Value& load : windows_->loads)
-            lines_.push_back({load, add_registers(kernel.nest, "line", load->dtype, lanes_of_row)});
+        for (const Value& read : windows_->reads)
+            lines_.push_back({read, add_registers(kernel.nest, "line", read->dtype, lanes_of_row)});
     }
 
     void run() {
@@ -326,9 +326,8 @@ class FreeLanes {
         if (full < extent) {
             LoopBound lower = bound(full);
             if (!is_whole(range)) lower.insert(lower.begin(), range.lower[0]);
-            // Masked lanes sum all that is left at once.
-            const std::int64_t vectors =
-                lanes_.is_masked ? ceil_div(extent - full, lanes_.lanes) : 1;
+            // Sums of all that is left are done at once: chains of one would wait for each other.
+            const std::int64_t vectors = kernel_.body ? ceil_div(extent - full, lanes_.lanes) : 1;
             const auto rest = [&](const AffineForm& start) {
                 Lanes lanes{lanes_.lanes, vectors, {}};
                 if ((extent - full) % lanes_.lanes != 0) lanes.limit = bound(form(extent) - start);

@@ -55,9 +55,10 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
         shared.held.clear();
     else
         most = std::min(most, with_held);
-    const std::int64_t unroll = sums_side_by_side(kernel, lanes, most);
+    std::int64_t unroll = sums_side_by_side(kernel, lanes, most);
     if (shared.held.empty())
         shared.windows = share_windows(kernel, lanes, unroll, builder.target());
+    if (shared.windows) unroll = shared.windows->unroll;
     lower_free_lanes(kernel, lanes, unroll, shared, builder.target(), schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }

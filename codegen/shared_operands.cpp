@@ -39,13 +39,7 @@ class SharedOperands {
         for (BoundEquation& equation : equations) {
             done_.clear();
             strided_ = {};
-            if (is_large(equation)) {
-                const bool has_condition = bool(equation.reduction->condition);
-                split_strided(equation);
-                strided_.is_alone = has_condition;
-                if (!has_condition || !strided_.accesses.empty())
-                    equation.value = shared(equation, equation.value);
-            }
+            if (is_large(equation)) share(equation);
             program_.equations.push_back(std::move(equation));
         }
     }
@@ -64,6 +58,21 @@ class SharedOperands {
                points(equation.indices) * points(equation.reduction->indices) >=
                    std::max(limits_.points, 1.0) &&
                postorder({equation.value}).size() <= most_nodes;
+    }
+
+    void share(BoundEquation& equation) {
+        const BoundEquation as_written = equation;
+        split_strided(equation);
+        const bool is_split = !strided_.accesses.empty();
+        const bool has_condition = bool(equation.reduction->condition);
+        strided_.is_alone = has_condition;
+        if (has_condition && !is_split) return;
+        const Expr value = shared(equation, equation.value);
+        // Indices are split for arrays alone: larger terms than those that paid may need none.
+        if (is_split && value == equation.value)
+            equation = as_written;
+        else
+            equation.value = value;
     }
 
     // Strided operands.

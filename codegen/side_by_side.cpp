@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
+#include <unordered_set>
 
+#include "codegen/guarded_reads.h"
 #include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
@@ -22,41 +25,66 @@ constexpr int least_registers = 32;
 constexpr double most_operations = 19;
 /// Points between those of neighbouring lanes that are written out.
 constexpr std::int64_t most_between = 8;
-/// Of fewer points between two masks these cost more than loads: gradients of depthwise 3x3
-/// convolutions took 1.6 ms instead of 1.2 (Zen 4, 8x144x56x56).
-constexpr std::int64_t least_points_of_mask = 4;
+/// Of windows of 7 rows 7x7 sums over 56 columns took 1.45 ms with two vectors of four rows, 1.88
+/// with three of two; of 3 rows 0.66 with two of eight and 0.43 with three of four.
+constexpr double most_loads = 1.5;
+/// Maxima of 3 rows 2 apart took 1.45 ms instead of 1.0 from memory, of which nine rows are read at
+/// a time, and 12 us instead of 15 from a cache.
+constexpr double most_loads_left = 0.65;
+/// Windows further apart share little.
+constexpr std::int64_t most_stride = 4;
 
-/// A window: a free axis t and a reduced one u, of which the loads along the lanes read t - u or
-/// t + u.
+/// A window: a free axis t and a reduced one u, of which what moves with the lanes is read at
+/// `step*t + u`, or at `u - step*t`, but for a factor.
 struct Window {
     Axis free;
     Axis reduced;
-    std::int64_t sign = 0;  ///< of u
+    std::int64_t step = 0;
+
+    /// Points of u from one window to the next.
+    [[nodiscard]] std::int64_t stride() const { return std::abs(step); }
 };
 
-/// Whether the form depends on t and u by t + sign*u alone.
+/// Whether the form depends on t and u by the window's place alone.
 bool goes_by_window(const AffineForm& form, const Window& window) {
-    return form.coefficient(window.reduced.var) == window.sign * form.coefficient(window.free.var);
-}
-
-/// The loads of the body that move with the lanes; nothing where some are not at affine places, or
-/// are chosen: those may not be read everywhere.
-std::vector<Value> loads_of_vectors(const Kernel& kernel, VarId lane) {
-    std::vector<Value> loads;
-    bool are_plain = true;
-    for_each_node({kernel.body}, [&](const Value& node) {
-        if (const auto* operate = std::get_if<Operate>(&node->term))
-            are_plain &= operate->op != Op::select;
-        const auto* load = std::get_if<Load>(&node->term);
-        if (load == nullptr) return;
-        are_plain &= !load->at.computed;
-        if (load->at.affine.coefficient(lane) != 0) loads.push_back(node);
-    });
-    return are_plain ? loads : std::vector<Value>{};
+    return form.coefficient(window.free.var) == window.step * form.coefficient(window.reduced.var);
 }
 
 bool moves(const AffineForm& form, const Window& window) {
     return form.coefficient(window.free.var) != 0 || form.coefficient(window.reduced.var) != 0;
+}
+
+/// The affine forms that a value is computed from.
+std::vector<AffineForm> forms_of(const Value& value) {
+    std::vector<AffineForm> forms;
+    for_each_node({value}, [&](const Value& node) {
+        if (const auto* load = std::get_if<Load>(&node->term)) forms.push_back(load->at.affine);
+        if (const auto* index = std::get_if<VarValue>(&node->term)) forms.push_back(index->form);
+    });
+    return forms;
+}
+
+/// What the body reads in lanes: elements, or guarded reads of them. Nothing where some are at
+/// places that are no affine forms, or are chosen otherwise: those may not be read everywhere.
+std::vector<Value> reads_of_vectors(const Kernel& kernel, VarId lane) {
+    std::vector<Value> reads;
+    bool are_plain = true;
+    std::unordered_set<const ValueNode*> seen;
+    const std::function<void(const Value&)> visit = [&](const Value& node) {
+        if (!seen.insert(node.get()).second) return;
+        if (depends_on(node, lane) && guarded_read(node)) {
+            reads.push_back(node);
+            return;
+        }
+        are_plain &= !is_operation(node, Op::select);
+        if (const auto* load = std::get_if<Load>(&node->term)) {
+            are_plain &= !load->at.computed;
+            if (load->at.affine.coefficient(lane) != 0) reads.push_back(node);
+        }
+        for (const Value& operand : operands(node)) visit(operand);
+    };
+    visit(kernel.body);
+    return are_plain ? reads : std::vector<Value>{};
 }
 
 /// Loads of a window's points that may be done for all lanes at once.
@@ -64,14 +92,14 @@ std::vector<Value> loads_of_weights(const Kernel& kernel, VarId lane, const Wind
     std::vector<Value> loads;
     for_each_node({kernel.body}, [&](const Value& node) {
         const auto* load = std::get_if<Load>(&node->term);
-        if (load != nullptr && load->at.affine.coefficient(lane) == 0 &&
+        if (load != nullptr && !load->at.computed && load->at.affine.coefficient(lane) == 0 &&
             moves(load->at.affine, window) && is_inside_everywhere(kernel, node))
             loads.push_back(node);
     });
     return loads;
 }
 
-bool is_shared(const Kernel& kernel, const std::vector<Value>& loads, VarId lane,
+bool is_shared(const Kernel& kernel, const std::vector<Value>& reads, VarId lane,
                const Window& window) {
     const Conditions& conditions = kernel.conditions;
     return std::ranges::none_of(conditions.equal_zero,
@@ -81,53 +109,62 @@ bool is_shared(const Kernel& kernel, const std::vector<Value>& loads, VarId lane
                                    return !moves(form, window) || (goes_by_window(form, window) &&
                                                                    form.coefficient(lane) == 0);
                                }) &&
-           std::ranges::all_of(loads, [&](const Value& load) {
-               const AffineForm& place = std::get<Load>(load->term).at.affine;
-               return moves(place, window) && goes_by_window(place, window);
+           std::ranges::all_of(reads, [&](const Value& read) {
+               const std::vector<AffineForm> forms = forms_of(read);
+               return std::ranges::any_of(
+                          forms, [&](const AffineForm& form) { return moves(form, window); }) &&
+                      std::ranges::all_of(forms, [&](const AffineForm& form) {
+                          return goes_by_window(form, window);
+                      });
            });
 }
 
 /// Whether points along a free axis read the same vectors anyway.
-bool have_equal_vectors(const Kernel& kernel, const std::vector<Value>& loads, VarId lane) {
+bool have_equal_vectors(const Kernel& kernel, const std::vector<Value>& reads, VarId lane) {
     return std::ranges::any_of(kernel.free, [&](const Axis& axis) {
         return axis.var != lane && divisor_up_to(axis.extent, most_vectors / 2) > 1 &&
-               std::ranges::all_of(loads, [&](const Value& load) {
-                   return std::get<Load>(load->term).at.affine.coefficient(axis.var) == 0;
-               });
+               std::ranges::none_of(reads,
+                                    [&](const Value& read) { return depends_on(read, axis.var); });
     });
 }
 
-/// How many windows may be a block's.
-std::int64_t most_rows(const Window& window, std::int64_t unroll) {
-    return std::min(most_vectors, most_updates / window.reduced.extent) / unroll;
+/// How many windows are a block's.
+std::int64_t rows_of_block(const Window& window, std::int64_t unroll) {
+    const std::int64_t most = std::min(most_vectors, most_updates / window.reduced.extent);
+    return divisor_up_to(window.free.extent, most / unroll);
 }
 
-/// Reduced points, but for the window's, that one mask of lanes serves.
-std::int64_t points_of_mask(const Kernel& kernel, VarId lane, const Window& window) {
-    std::vector<Axis> inside = kernel.reduced;
-    std::erase(inside, window.reduced);
-    for (const AffineForm& form : kernel.conditions.at_least_zero)
-        if (form.coefficient(lane) != 0)
-            std::erase_if(inside,
-                          [&](const Axis& axis) { return form.coefficient(axis.var) != 0; });
-    return points(inside);
+/// Vectors that are loaded for each that is added to a sum.
+double loads(const Window& window, std::int64_t unroll) {
+    const std::int64_t rows = rows_of_block(window, unroll);
+    const std::int64_t points = window.reduced.extent;
+    return double(points + window.stride() * (rows - 1)) / double(rows * points);
+}
+
+/// The longest pieces of rows, which are near in memory, that need few loads.
+std::int64_t choose_unroll(const Window& window, std::int64_t most) {
+    for (std::int64_t unroll = most; unroll > 1; --unroll)
+        if (rows_of_block(window, unroll) > 1 &&
+            loads(window, unroll) <= most_loads * loads(window, 1))
+            return unroll;
+    return 1;
 }
 
 /// The window with most points; rows of it are at least two.
 std::optional<Window> widest_window(const Kernel& kernel, VarId lane,
-                                    const std::vector<Value>& loads, std::int64_t unroll) {
+                                    const std::vector<Value>& reads) {
     std::optional<Window> widest;
     for (const Axis& free : kernel.free) {
         if (free.var == lane || kernel.collides(free.var)) continue;
         for (const Axis& reduced : kernel.reduced)
-            for (const std::int64_t sign : {-1, 1}) {
-                const Window window{free, reduced, sign};
-                const bool is_wider = !widest || reduced.extent > widest->reduced.extent;
-                if (reduced.extent > 1 && is_wider &&
-                    divisor_up_to(free.extent, most_rows(window, unroll)) > 1 &&
-                    is_shared(kernel, loads, lane, window))
-                    widest = window;
-            }
+            for (std::int64_t stride = 1; stride <= most_stride; ++stride)
+                for (const std::int64_t step : {-stride, stride}) {
+                    const Window window{free, reduced, step};
+                    const bool is_wider = !widest || reduced.extent > widest->reduced.extent;
+                    if (reduced.extent > stride && is_wider && rows_of_block(window, 1) > 1 &&
+                        is_shared(kernel, reads, lane, window))
+                        widest = window;
+                }
     }
     return widest;
 }
@@ -154,35 +191,36 @@ std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {
     return most;
 }
 
-std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll,
-                                     const Target& target) {
+std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes,
+                                     std::int64_t most_unroll, const Target& target) {
     if (!lanes.axis || lanes.is_reduced_axis || target.vector_registers < least_registers ||
         kernel.is_arg_reduction() || kernel.conditions.rest || !kernel.needed_where.empty() ||
         body_cost(kernel) > most_operations)
         return std::nullopt;
-    std::vector<Value> loads = loads_of_vectors(kernel, lanes.axis->var);
-    if (loads.empty() || have_equal_vectors(kernel, loads, lanes.axis->var)) return std::nullopt;
-    const std::optional<Window> window = widest_window(kernel, lanes.axis->var, loads, unroll);
-    if (!window || (lanes.is_masked &&
-                    points_of_mask(kernel, lanes.axis->var, *window) < least_points_of_mask))
-        return std::nullopt;
+    std::vector<Value> reads = reads_of_vectors(kernel, lanes.axis->var);
+    if (reads.empty() || have_equal_vectors(kernel, reads, lanes.axis->var)) return std::nullopt;
+    const std::optional<Window> window = widest_window(kernel, lanes.axis->var, reads);
+    if (!window || loads(*window, 1) > most_loads_left) return std::nullopt;
 
-    const std::int64_t rows = divisor_up_to(window->free.extent, most_rows(*window, unroll));
+    const std::int64_t unroll = choose_unroll(*window, most_unroll);
+    const std::int64_t rows = rows_of_block(*window, unroll);
     const std::string& name = kernel.nest.at(window->free.var).name;
     const Axis row{kernel.nest.add(Var{name + "_row"}), rows};
-    // u = q + r - (rows - 1) where the loads read t - u, u = q - r where they read t + u.
-    const AffineForm place = form(window->reduced.var) - form(row.var, window->sign) -
-                             form(window->sign < 0 ? rows - 1 : 0);
+    // u = q - step*r where t + u is read, of more by step*(rows - 1) where t - u is, so that q
+    // begins with 0.
+    const std::int64_t more = window->stride() * (rows - 1);
+    const AffineForm place =
+        form(window->reduced.var) - form(row.var, window->step) - form(window->step < 0 ? more : 0);
     Substitution to;
     to.replace(window->free.var, form(window->free.var, rows) + form(row.var));
     to.replace(window->reduced.var, place);
     std::vector<Value> weights = loads_of_weights(kernel, lanes.axis->var, *window);
     substitute(kernel, to);
-    for (std::vector<Value>* values : {&loads, &weights})
-        for (Value& load : *values) load = to(load);
+    for (std::vector<Value>* values : {&reads, &weights})
+        for (Value& value : *values) value = to(value);
     std::ranges::find(kernel.free, window->free)->extent = window->free.extent / rows;
     kernel.free.push_back(row);
-    const Axis point{window->reduced.var, window->reduced.extent + rows - 1};
+    const Axis point{window->reduced.var, window->reduced.extent + more};
     std::erase(kernel.reduced, window->reduced);
     kernel.reduced.push_back(point);
 
@@ -197,8 +235,9 @@ std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes, std:
                    .point = point,
                    .where = std::move(where),
                    .inside = {place, form(window->reduced.extent - 1) - place},
-                   .loads = std::move(loads),
-                   .weights = std::move(weights)};
+                   .reads = std::move(reads),
+                   .weights = std::move(weights),
+                   .unroll = unroll};
 }
 
 std::optional<Axis> most_sharing_axis(const Kernel& kernel, const Axis& lane,

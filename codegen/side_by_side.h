@@ -3,7 +3,8 @@
 // Points that share loads of other operands, as the images of a batch share weights; or points
 // whose windows overlap: of `sum[u](x[t-u]*w[u])` seven points t read eleven rows of x instead of
 // 35. With t = T*b + r and u = q + r the row that is read depends on b and q alone: it is loaded
-// once, and row r takes it where q + r is a place of the window.
+// once, and row r takes it where q + r is a place of the window. Windows may be some points apart
+// (`x[2*t+u]`), and what they read may be guarded (`codegen/guarded_reads`), as of padded arrays.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,15 @@ struct Windows {
     Axis point;                      ///< the last reduced axis, over all windows
     std::vector<AffineForm> where;   ///< at least 0 where there is something at the point
     std::vector<AffineForm> inside;  ///< at least 0 where the row's window has the reduced point
-    std::vector<Value> loads;        ///< of the body, along the lanes: the same for all rows
+    std::vector<Value> reads;        ///< of the body, along the lanes: the same for all rows
     std::vector<Value> weights;      ///< loads that differ from row to row, the same for all lanes
+    std::int64_t unroll = 1;         ///< vectors of each row that are summed side by side
 };
 /// Splits a free axis of a kernel so that its windows share what they load, if that pays: the free
-/// axis is one of blocks then, and a reduced one goes over all windows of a block.
+/// axis is one of blocks then, and a reduced one goes over all windows of a block. Up to
+/// `most_unroll` vectors of a row side by side, fewer where more rows share more then.
 [[nodiscard]] std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes,
-                                                   std::int64_t unroll, const Target& target);
+                                                   std::int64_t most_unroll, const Target& target);
 
 /// The free axis, of those that may be rows, whose points share most of what a kernel touches; 2 to
 /// `most` of them divide its extent.

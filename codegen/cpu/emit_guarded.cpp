@@ -6,6 +6,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include "base/integer.h"
 #include "codegen/cpu/nest_emitter.h"
 #include "codegen/cpu/operations.h"
 #include "codegen/guarded_reads.h"
@@ -15,8 +16,11 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// What lanes of one register span by short steps, and what the last part of it reads beyond.
-constexpr std::uint64_t bytes_of_zeros = 64 * (longest_short_step + 1);
+/// Places whose constants lie in one stretch of this are chosen together, as the taps of a row.
+constexpr std::int64_t near_bytes = 1024;
+/// Besides, what lanes of one register span by short steps, and what the last part of it reads
+/// beyond.
+constexpr std::uint64_t bytes_of_zeros = near_bytes + 64 * (longest_short_step + 1);
 
 bool is_positive_zero(const Value& value) {
     const auto& constant = std::get<Constant>(value->term);
@@ -56,7 +60,18 @@ llvm::Value* NestEmitter::load_guarded(const Value& value) {
         llvm::Value*& whole = holds->getType()->isVectorTy() ? each : all;
         whole = whole ? ir_.CreateAnd(whole, holds) : holds;
     }
-    if (all) place.pointer = ir_.CreateSelect(all, place.pointer, zeros());
+    if (all) {
+        const DType dtype = nest_.at(buffer).dtype;
+        const std::int64_t stretch = near_bytes / std::int64_t(size_bytes(dtype));
+        const std::int64_t constant = resolve(read->at).constant;
+        const std::int64_t inside = constant - floor_div(constant, stretch) * stretch;
+        const auto moved = [&](llvm::Value* pointer, std::int64_t elements) {
+            return ir_.CreateGEP(memory_type(ir_.getContext(), dtype), pointer,
+                                 ir_.getInt64(std::uint64_t(elements)));
+        };
+        llvm::Value* start = ir_.CreateSelect(all, moved(place.pointer, -inside), zeros());
+        place.pointer = moved(start, inside);
+    }
     llvm::Value* const outer = mask_;
     const auto* known = llvm::dyn_cast_or_null<llvm::Constant>(each);
     if (each && (known == nullptr || !known->isAllOnesValue()))

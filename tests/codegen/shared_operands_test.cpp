@@ -183,6 +183,15 @@ TEST_CASE("strided operands stay where they are") {
                 {{"X", array({41})}, {"Z", array({41})}, {"W", array({4, 3})}}));
 }
 
+TEST_CASE("strided operands that lanes mask keep their indices whole") {
+    const std::string text =
+        "Y[c,y,x] := X[c,pad(2*y+u-3),pad(2*x+v-3)]*W[c,u,v] where y in 0:14, x in 0:14";
+    const Signature given = {{"X", array({2, 28, 28})}, {"W", array({2, 7, 7})}};
+    CHECK(shared(text, given, {.points = 0, .masks_padding = true}) ==
+          shared(text, given, {.points = 1e18}));
+    CHECK(shared(text, given, {.points = 0}) != shared(text, given, {.points = 1e18}));
+}
+
 TEST_CASE("a body that doubles, or is long, takes no longer for it") {
     const auto has_array = [](const std::string& first, int count) {
         std::string locals = "u1 = " + first;

@@ -45,6 +45,7 @@ TEST_CASE("gradients whose windows overlap add each row's own taps, under masks 
     CHECK(gradient(3, 12, 7, 60));
     CHECK(gradient(3, 12, 7, 19, DType::f64));
     CHECK(gradient(2, 13, 4, 100));
+    CHECK(gradient(3, 12, 2, 60));
     // A factor that goes by the window, too, and numbers of rows and points.
     const std::string taps =
         "sum[o,u,v | t-u >= 0 && t-u < 12 && p-v >= 0 && p-v < 60](dY[o,t-u,p-v]*W[o,u,v]";
@@ -53,9 +54,42 @@ TEST_CASE("gradients whose windows overlap add each row's own taps, under masks 
     const std::string ranges = " where t in 0:14, p in 0:62, u in 0:3, v in 0:3";
     CHECK(has_windows("dX[t,p] := " + taps + "*s[t-u])" + ranges, signature));
     CHECK(has_windows("dX[t,p] := " + taps + "*(t+2*u)*s[u])" + ranges, signature));
-    // A prime number of rows; too few points under a mask.
+    // A prime number of rows.
     CHECK_FALSE(gradient(5, 25, 5, 24));
-    CHECK_FALSE(gradient(3, 12, 2, 60));
+}
+
+TEST_CASE("windows some points apart share loads, if they overlap enough") {
+    const ArgumentSpec x = array({2, 3, 24, 75});
+    const Signature of_five = {{"X", x}, {"W", array({3, 5, 5})}};
+    CHECK(has_windows("Y[n,c,y,x] := X[n,c,2*y+u,2*x+v]*W[c,u,v] where y in 0:10", of_five));
+    CHECK(has_windows("Y[n,c,y,x] := X[n,c,18-2*y+u,x+v]*W[c,u,v] where y in 0:10", of_five));
+    CHECK(has_windows("Y[n,c,y,x] := X[n,c,3*y+u,x]*W[c,u,v] where y in 0:6",
+                      {{"X", x}, {"W", array({3, 7, 2})}}));
+    CHECK_FALSE(has_windows("Y[n,c,y,x] := X[n,c,3*y+u,x]*W[c,u,v] where y in 0:6",
+                            {{"X", x}, {"W", array({3, 3, 2})}}));
+}
+
+TEST_CASE("windows over padded arrays share what is read inside, and the numbers around it") {
+    const ArgumentSpec x = array({2, 3, 14, 37});
+    const Signature of_three = {{"X", x}, {"W", array({3, 3, 3})}};
+    CHECK(
+        has_windows("Y[n,c,y,x] := X[n,c,pad(y+u-1),pad(x+v-1)]*W[c,u,v] "
+                    "where y in 0:14, x in 0:37",
+                    of_three));
+    CHECK(has_windows("Y[n,c,y,x] := X[n,c,pad(y+u-1,value=2),x]*W[c,u,v] where y in 0:14",
+                      of_three));
+    CHECK(has_windows("Y[n,c,y,x] := X[n,c,y+u,pad(x+v-1)]*W[c,u,v] where x in 0:37", of_three));
+    CHECK(
+        has_windows("Y[n,c,y,x] := max[u in 0:3,v in 0:3](X[n,c,pad(y+u-1,value=-inf),"
+                    "pad(x+v-1,value=-inf)]) where y in 0:14, x in 0:37",
+                    {{"X", x}}));
+    CHECK(
+        has_windows("Y[n,c,y,x] := X[n,c,pad(2*y+u-2),pad(2*x+v-2)]*W[c,u,v] "
+                    "where y in 0:6, x in 0:19",
+                    {{"X", x}, {"W", array({3, 5, 5})}}));
+    // Two choices of one element.
+    CHECK(has_windows("Y[y,x] := (X[pad(y+u-1),x] + X[pad(y+u-1,value=1),x])*w[u] where y in 0:14",
+                      {{"X", array({14, 37})}, {"w", array({3})}}));
 }
 
 TEST_CASE("windows of other conditions, of chosen, far or dear operands are not shared") {
