@@ -441,10 +441,31 @@ class Chooser {
         const double lines = lines_of_rows(term);
         const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
         if (!is_sparse || lines * double(line_bytes) <= double(target_.l1_bytes)) return 0;
-        // The next tile along another axis reads them again, after those along this one.
-        const auto between = double(ceil_div(choice_.row_axis.extent, choice_.tile.rows));
+        // The next tile along another axis reads them again, after those along this one; neighbours
+        // along an axis of the batch after all rows.
+        const auto& load = std::get<Load>(term->term);
+        const bool is_of_batch = std::ranges::any_of(
+            c().batch, [&](const Axis& axis) { return load.at.affine.coefficient(axis.var) == 1; });
+        const double between = is_of_batch
+                                   ? double(row_tiles())
+                                   : double(ceil_div(choice_.row_axis.extent, choice_.tile.rows));
         const bool is_lost = 2 * between * lines * double(line_bytes) > double(target_.l2_bytes);
         return lines * (is_lost ? of_third_level : of_second_level);
+    }
+    /// An element of the result. Where neighbours are those of a batch, lines are gone from caches
+    /// before the next element is written to them.
+    [[nodiscard]] double cycles_of_write() const {
+        constexpr double scattered_far = 7.5;
+        const double near = write_cycles(kernel_, c().lane);
+        const bool is_far = std::ranges::any_of(kernel_.writes, [&](const Store& write) {
+            const Buffer& buffer = kernel_.nest.at(write.buffer);
+            const bool is_large = double(buffer.elements) * double(size_bytes(buffer.dtype)) >
+                                  double(target_.l2_bytes);
+            return is_large && std::ranges::any_of(c().batch, [&](const Axis& axis) {
+                       return write.at.affine.coefficient(axis.var) == 1;
+                   });
+        });
+        return is_far && near > 1 ? std::max(near, scattered_far) : near;
     }
     /// Operations, and what loads take beside them; panels; writes.
     [[nodiscard]] double cycles() const {
@@ -463,7 +484,7 @@ class Chooser {
         return double(choice_.tiles) * depth_ * rows * double(tile.vectors) *
                    vector_cycles(kernel_, choice_, target_) * latency * loads +
                choice_.packing_cycles + line_cycles() +
-               write_cycles(kernel_, c().lane) * double(points(kernel_.free));
+               cycles_of_write() * double(points(kernel_.free));
     }
 
     const Kernel& kernel_;

@@ -38,7 +38,8 @@ class Copier {
     std::optional<CopiedColumns> run(double limit) {
         if (!find_operand() || !choose_slices()) return std::nullopt;
         CopiedColumns result = sliced();
-        if (!is_forced_ && cycles(result) >= least_gain * limit) return std::nullopt;
+        if (!is_forced_ && (parts_lines(result.product) || cycles(result) >= least_gain * limit))
+            return std::nullopt;
         const std::size_t place =
             builder_.temporary(kernel_.nest.name + "_columns", dtype_, points(copied_), true);
         connect(result, result.copy.argument(builder_.plan(), place, true),
@@ -190,6 +191,28 @@ class Copier {
         const Value load = make_load(product.nest, from, {place});
         copied.replace(sliced_term_, make_convert(load, term_->dtype));
         product.body = copied(product.body);
+    }
+
+    /// Whether neighbours in another large array are those of neighbouring slices: each of these
+    /// would take its element of all lines.
+    [[nodiscard]] bool parts_lines(const Kernel& product) const {
+        const auto is_parted = [&](BufferId id, const AffineForm& at) {
+            const Buffer& buffer = product.nest.at(id);
+            const bool is_large = buffer.elements * std::int64_t(size_bytes(buffer.dtype)) >
+                                  caches_kept * target_.l2_bytes;
+            return is_large && std::ranges::any_of(product.slices, [&](const Axis& axis) {
+                       return at.coefficient(axis.var) == 1;
+                   });
+        };
+        bool is_any = std::ranges::any_of(product.writes, [&](const Store& write) {
+            return is_parted(write.buffer, write.at.affine);
+        });
+        for_each_node({product.body}, [&](const Value& value) {
+            if (value == sliced_term_) return;
+            if (const auto* load = std::get_if<Load>(&value->term))
+                is_any |= is_parted(load->buffer, load->at.affine);
+        });
+        return is_any;
     }
 
     /// Of all slices, as the plan would be: nothing is added to it.

@@ -133,7 +133,16 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         lower_tiled_product(kernel, std::move(*product), builder);
         return true;
     }
-    if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles)) return false;
+    const auto lower_in_copied_lanes = [&](double limit) {
+        auto copied =
+            forced == Forced::tiles ? std::nullopt : with_contiguous_lanes(kernel, limit, builder);
+        if (!copied) return false;
+        for (Kernel& copy : copied->copies) lower(std::move(copy), builder);
+        lower(std::move(copied->kernel), builder, splitting);
+        return true;
+    };
+    if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles))
+        return lower_in_copied_lanes(otherwise.cycles);
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder,
                             chunks_in_cache(kernel, *choice, builder.target())))
@@ -154,6 +163,7 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         builder.end_slices();
         return true;
     }
+    if (lower_in_copied_lanes(std::min(choice->cycles, parts.cycles))) return true;
     if (!parts.kernels.empty()) {
         for (Kernel& part : parts.kernels) lower(std::move(part), builder, splitting);
         return true;

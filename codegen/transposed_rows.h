@@ -1,4 +1,7 @@
-// codegen/transposed_rows.h – operands copied so that they are contiguous along what is summed
+// codegen/transposed_rows.h – operands copied so that they are contiguous along the lanes' axis
+//
+// `C[b,z] := A[b,k,z]*B[z,k]` runs in lanes along z, along which A stands, if B, of which each
+// element serves all b, is copied to `B'[k,z]`.
 #pragma once
 
 #include <optional>
@@ -8,8 +11,8 @@
 
 namespace ricci::codegen {
 
-/// A reduction whose rows are contiguous in copies of some operands.
-struct RowsOfCopies {
+/// A reduction that is contiguous along its lanes in copies of some operands.
+struct CopiedReduction {
     Kernel kernel;
     std::vector<Kernel> copies;
     LanePlan lanes;
@@ -19,7 +22,14 @@ struct RowsOfCopies {
 /// The kernel with transposed copies of those operands that are not contiguous along its reduced
 /// axis, where then results that are summed side by side share loads. Adds the copies' buffers.
 /// Nothing where `limit` cycles do as well.
-[[nodiscard]] std::optional<RowsOfCopies> with_contiguous_rows(const Kernel& kernel, double limit,
-                                                               PlanBuilder& builder);
+[[nodiscard]] std::optional<CopiedReduction> with_contiguous_rows(const Kernel& kernel,
+                                                                  double limit,
+                                                                  PlanBuilder& builder);
+
+/// The kernel with transposed copies of those operands that move with some free axis and are not
+/// contiguous along it, while another one or a result is. Likewise.
+[[nodiscard]] std::optional<CopiedReduction> with_contiguous_lanes(const Kernel& kernel,
+                                                                   double limit,
+                                                                   PlanBuilder& builder);
 
 }  // namespace ricci::codegen

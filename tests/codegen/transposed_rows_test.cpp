@@ -61,6 +61,24 @@ TEST_CASE("an operand that is not contiguous along the sums is copied") {
                    "results that share loads"));
 }
 
+TEST_CASE("lanes run along an index of the batch that operands stand along, others are copied") {
+    const auto copies = [](const std::string& text, const Signature& signature) {
+        const std::string plan = schedules(text, signature);
+        return contains(plan, "_rows: pointwise") && contains(plan, "vector z ");
+    };
+    CHECK(copies("C[b,a,z,c] := A[a,b,k,z]*B[z,k,c]",
+                 {{"A", array({12, 41, 29, 53})}, {"B", array({53, 29, 3})}}));
+    // A result that stands along it, too.
+    CHECK(copies("A[a,b,k,z] := C[b,a,z,c]*B[z,k,c]",
+                 {{"C", array({41, 12, 53, 3})}, {"B", array({53, 29, 3})}}));
+    CHECK(
+        copies("A[a,b,k,z] := max[c](C[b,a,z,c] + B[z,k,c])",
+               {{"C", array({41, 12, 53, 3}, DType::f64)}, {"B", array({53, 29, 3}, DType::f64)}}));
+    // Of matrices that stand one after the other nothing is copied.
+    CHECK_FALSE(copies("C[z,a,c] := A[z,a,k]*B[z,k,c]",
+                       {{"A", array({53, 41, 29})}, {"B", array({53, 29, 13})}}));
+}
+
 TEST_CASE("prime numbers of rows are side by side in two parts") {
     const std::string plan =
         schedules("C[i,j] := A[i,k]*B[j,k]", {{"A", array({37, 300})}, {"B", array({2, 300})}});
