@@ -29,8 +29,10 @@ class Copier {
     [[nodiscard]] std::optional<CopiedReduction> plan(double limit) const {
         constexpr double copied = 0.6;     // an element of a transposed copy, in cycles
         constexpr double from_memory = 1;  // which no cache holds
+        constexpr double step = 500;       // of the plan, for each copy
         const bool is_far = bytes_ > 8 * double(builder_.target().l2_bytes);
-        const double cycles = elements_ * (is_far ? copied + from_memory : copied);
+        const double cycles =
+            step * double(loads_.size()) + elements_ * (is_far ? copied + from_memory : copied);
         if (!is_possible_ || loads_.empty() || cycles >= limit) return std::nullopt;
         CopiedReduction result{.kernel = kernel_, .copies = {}, .lanes = {}, .cycles = cycles};
         replace_all(result.kernel, [&](const Value& load, const AffineForm& place) {
