@@ -34,7 +34,8 @@ constexpr double least_shared = 2;
 /// a sixth of a product's time, of 196 it took nothing.
 constexpr std::int64_t long_run = 256;
 
-/// Half of its rows fill a tile. Of a dilated 3x3 convolution of 32x160x8x8 the six of an image's
+/// Axes of half as many rows at least, or of half the longest axis, are tried: longer ones fill
+/// tiles no better. Of a dilated 3x3 convolution of 32x160x8x8 the six of an image's
 /// rows, which stay where they are, took 1.03 ms, those of eleven images, gathered, 2.3.
 constexpr std::int64_t long_row_axis = 12;
 
@@ -441,8 +442,8 @@ class Chooser {
         const double lines = lines_of_rows(term);
         const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
         if (!is_sparse || lines * double(line_bytes) <= double(target_.l1_bytes)) return 0;
-        // The next tile along another axis reads them again, after those along this one; neighbours
-        // along an axis of the batch after all rows.
+        // Tiles until one reads the same lines again: the next along another axis does, or, where
+        // neighbours are those of a batch, the same tile of the next one.
         const auto& load = std::get<Load>(term->term);
         const bool is_of_batch = std::ranges::any_of(
             c().batch, [&](const Axis& axis) { return load.at.affine.coefficient(axis.var) == 1; });
@@ -452,9 +453,11 @@ class Chooser {
         const bool is_lost = 2 * between * lines * double(line_bytes) > double(target_.l2_bytes);
         return lines * (is_lost ? of_third_level : of_second_level);
     }
-    /// An element of the result. Where neighbours are those of a batch, lines are gone from caches
-    /// before the next element is written to them.
+    /// An element of the result. Where neighbours in a large one are those of a batch, lines are
+    /// gone from caches before the next element is written to them.
     [[nodiscard]] double cycles_of_write() const {
+        // `C[a,c,b,z] := A[k,z,b,a]*B[c,z,k]` of 9x67x159x28 and 32x67x9 took some 8 cycles an
+        // element beside its products (Zen 4).
         constexpr double scattered_far = 7.5;
         const double near = write_cycles(kernel_, c().lane);
         const bool is_far = std::ranges::any_of(kernel_.writes, [&](const Store& write) {

@@ -92,7 +92,8 @@ class Finder {
             collect_factors(kernel_.body);
             if (leaves_.size() < 2 || !split_axes()) return std::nullopt;
         }
-        result_.body = regroup(kernel_.body);
+        const bool is_extreme = kernel_.reducer == Reducer::max || kernel_.reducer == Reducer::min;
+        result_.body = regroup(kernel_.body, is_extreme);
         if (result_.row_operands.empty() || result_.column_operands.empty()) return std::nullopt;
         return std::move(result_);
     }
@@ -248,11 +249,14 @@ class Finder {
     }
 
     /// Finds operands from the root down; what mixes rows and columns is kept as an operation.
-    Value regroup(const Value& value) {
+    /// What is compared rounds as it is written: gradients of maxima look for the very values
+    /// that another kernel found to be largest.
+    Value regroup(const Value& value, bool is_compared) {
         const Class found = class_of(value);
         // A sign costs nothing in the tile, and what it stands before may need no evaluation.
         if (is_operation(value, Op::neg) && (found.rows || found.columns))
-            return make_operation(Op::neg, {regroup(operands(value)[0])}, value->dtype);
+            return make_operation(Op::neg, {regroup(operands(value)[0], is_compared)},
+                                  value->dtype);
         if (found.reduced && found.rows && !found.columns)
             return operand(result_.row_operands, value, found);
         if (found.reduced && found.columns && !found.rows)
@@ -260,23 +264,25 @@ class Finder {
         if (!found.reduced && (found.rows || found.columns))
             return operand(result_.held, value, found);
         if (!found.rows && !found.columns) return value;
-        if (const auto memo = regrouped_.find(value.get()); memo != regrouped_.end())
-            return memo->second;
+        auto& memo = is_compared ? compared_ : regrouped_;
+        if (const auto done = memo.find(value.get()); done != memo.end()) return done->second;
         Value result;
         if (const auto* convert = std::get_if<Convert>(&value->term)) {
-            result = make_convert(regroup(convert->a), value->dtype, convert->wraps);
+            result = make_convert(regroup(convert->a, is_compared), value->dtype, convert->wraps);
         } else {
             const auto& operate = std::get<Operate>(value->term);
             std::vector<Value> args = operate.args;
-            const bool is_grouped = operate.op == Op::add || operate.op == Op::mul;
+            const bool is_compared_part = is_compared || info(operate.op).type == TypeRule::boolean;
+            const bool is_grouped = (operate.op == Op::add || operate.op == Op::mul) &&
+                                    !(is_compared && is_floating(value->dtype));
             if (is_grouped) args = gathered(operate, *value);
-            for (Value& arg : args) arg = regroup(arg);
+            for (Value& arg : args) arg = regroup(arg, is_compared_part);
             result = is_grouped && args.size() == 1
                          ? args[0]
                          : make_operation(operate.op, std::move(args), value->dtype);
         }
         kept_.push_back(value);
-        return regrouped_[value.get()] = result;
+        return memo[value.get()] = result;
     }
 
     /// The operands of a sum or product with those of one side together, so that they are
@@ -331,6 +337,7 @@ class Finder {
     Axes row_axes_;
     Axes column_axes_;
     std::unordered_map<const ValueNode*, Value> regrouped_;
+    std::unordered_map<const ValueNode*, Value> compared_;  ///< the same of what is compared
     std::vector<Value> kept_;
     Contraction result_;
 };

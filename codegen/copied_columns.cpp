@@ -194,7 +194,7 @@ class Copier {
     }
 
     /// Whether neighbours in another large array are those of neighbouring slices: each of these
-    /// would take its element of all lines.
+    /// would take its element of all lines, which costs more than copying saves.
     [[nodiscard]] bool parts_lines(const Kernel& product) const {
         const auto is_parted = [&](BufferId id, const AffineForm& at) {
             const Buffer& buffer = product.nest.at(id);

@@ -62,6 +62,8 @@ struct CaseRules {
     double least_points = 16'384;
     /// Lanes that guarded reads may mask; 1: none may.
     std::int64_t lanes = 1;
+    /// Windows share the rows that they read (`codegen/side_by_side`): all of them best.
+    bool share_windows = false;
 };
 
 /// Cuts free axes where index arithmetic changes, as at the edges of what is padded, clamped,

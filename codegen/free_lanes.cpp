@@ -326,7 +326,7 @@ class FreeLanes {
         if (full < extent) {
             LoopBound lower = bound(full);
             if (!is_whole(range)) lower.insert(lower.begin(), range.lower[0]);
-            // Sums of all that is left are done at once: chains of one would wait for each other.
+            // A reduction sums all that is left at once: chains of one would wait for each other.
             const std::int64_t vectors = kernel_.body ? ceil_div(extent - full, lanes_.lanes) : 1;
             const auto rest = [&](const AffineForm& start) {
                 Lanes lanes{lanes_.lanes, vectors, {}};

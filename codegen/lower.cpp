@@ -9,6 +9,7 @@
 #include "codegen/gpu/lower.h"
 #include "codegen/lane_steps.h"
 #include "codegen/narrow_axes.h"
+#include "codegen/side_by_side.h"
 #include "codegen/slices.h"
 #include "codegen/split_periods.h"
 
@@ -129,6 +130,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     }
     CaseRules cases;
     if (builder.target().forced == Forced::rewritings) cases.least_points = 0;
+    cases.share_windows = may_share_windows(builder.target());
     if (has_masked_stores(builder.target())) cases.lanes = codegen::lanes(kernel, builder.target());
     if (std::vector<Kernel> parts = split_cases(kernel, cases); !parts.empty()) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);

@@ -13,7 +13,7 @@
 #include "codegen/nest_build.h"
 #include "codegen/tile.h"
 #include "codegen/tile_products.h"
-#include "codegen/transposed_rows.h"
+#include "codegen/contiguous_copies.h"
 #include "codegen/tuned_contraction.h"
 
 namespace ricci::codegen {

@@ -25,17 +25,19 @@ constexpr int least_registers = 32;
 constexpr double most_operations = 19;
 /// Points between those of neighbouring lanes that are written out.
 constexpr std::int64_t most_between = 8;
-/// Of windows of 7 rows 7x7 sums over 56 columns took 1.45 ms with two vectors of four rows, 1.88
-/// with three of two; of 3 rows 0.66 with two of eight and 0.43 with three of four.
-constexpr double most_loads = 1.5;
-/// Maxima of 3 rows 2 apart took 1.45 ms instead of 1.0 from memory, of which nine rows are read at
-/// a time, and 12 us instead of 15 from a cache.
+/// Loads with several vectors of a row side by side, at most, to those with one, of which most rows
+/// fit into the registers. 7x7 sums over 56 columns took 1.45 ms with two vectors of four
+/// rows, 1.88 with three of two; of 3 rows 0.66 with two of eight and 0.43 with three of four.
+constexpr double most_loads_of_unroll = 1.5;
+/// Loads of vectors for each that is added, at most. Maxima of 3 rows with a stride of 2, of
+/// which four windows read nine rows at a time, took 1.45 ms instead of 1.0 from memory, and 12 us
+/// instead of 15 from a cache.
 constexpr double most_loads_left = 0.65;
 /// Windows further apart share little.
 constexpr std::int64_t most_stride = 4;
 
-/// A window: a free axis t and a reduced one u, of which what moves with the lanes is read at
-/// `step*t + u`, or at `u - step*t`, but for a factor.
+/// A window: a free axis t and a reduced one u, of which what moves with the lanes is read at a
+/// multiple of `step*t + u`; of `t - u` the step is -1.
 struct Window {
     Axis free;
     Axis reduced;
@@ -145,7 +147,7 @@ double loads(const Window& window, std::int64_t unroll) {
 std::int64_t choose_unroll(const Window& window, std::int64_t most) {
     for (std::int64_t unroll = most; unroll > 1; --unroll)
         if (rows_of_block(window, unroll) > 1 &&
-            loads(window, unroll) <= most_loads * loads(window, 1))
+            loads(window, unroll) <= most_loads_of_unroll * loads(window, 1))
             return unroll;
     return 1;
 }
@@ -191,9 +193,11 @@ std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {
     return most;
 }
 
+bool may_share_windows(const Target& target) { return target.vector_registers >= least_registers; }
+
 std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes,
                                      std::int64_t most_unroll, const Target& target) {
-    if (!lanes.axis || lanes.is_reduced_axis || target.vector_registers < least_registers ||
+    if (!lanes.axis || lanes.is_reduced_axis || !may_share_windows(target) ||
         kernel.is_arg_reduction() || kernel.conditions.rest || !kernel.needed_where.empty() ||
         body_cost(kernel) > most_operations)
         return std::nullopt;
@@ -206,8 +210,8 @@ std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes,
     const std::int64_t rows = rows_of_block(*window, unroll);
     const std::string& name = kernel.nest.at(window->free.var).name;
     const Axis row{kernel.nest.add(Var{name + "_row"}), rows};
-    // u = q - step*r where t + u is read, of more by step*(rows - 1) where t - u is, so that q
-    // begins with 0.
+    // Row r of a block reads at step*r + u: its u is q - step*r of a point q that all rows share.
+    // Of a negative step points begin with step*(rows - 1), which is taken off.
     const std::int64_t more = window->stride() * (rows - 1);
     const AffineForm place =
         form(window->reduced.var) - form(row.var, window->step) - form(window->step < 0 ? more : 0);

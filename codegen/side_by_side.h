@@ -3,8 +3,9 @@
 // Points that share loads of other operands, as the images of a batch share weights; or points
 // whose windows overlap: of `sum[u](x[t-u]*w[u])` seven points t read eleven rows of x instead of
 // 35. With t = T*b + r and u = q + r the row that is read depends on b and q alone: it is loaded
-// once, and row r takes it where q + r is a place of the window. Windows may be some points apart
-// (`x[2*t+u]`), and what they read may be guarded (`codegen/guarded_reads`), as of padded arrays.
+// once, and row r takes it where q + r is a place of the window. Windows may be some points apart,
+// as those of `x[2*t+u]` with u = q - 2*r, and what they read may be guarded
+// (`codegen/guarded_reads`), as of padded arrays.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,15 @@ namespace ricci::codegen {
 /// Points side by side whose windows overlap.
 struct Windows {
     Axis rows;                       ///< a free axis of the kernel: all its points
-    Axis point;                      ///< the last reduced axis, over all windows
+    Axis point;                      ///< the last reduced axis, over all windows of a block
     std::vector<AffineForm> where;   ///< at least 0 where there is something at the point
     std::vector<AffineForm> inside;  ///< at least 0 where the row's window has the reduced point
     std::vector<Value> reads;        ///< of the body, along the lanes: the same for all rows
     std::vector<Value> weights;      ///< loads that differ from row to row, the same for all lanes
     std::int64_t unroll = 1;         ///< vectors of each row that are summed side by side
 };
+/// Whether registers hold what windows share beside their sums.
+[[nodiscard]] bool may_share_windows(const Target& target);
 /// Splits a free axis of a kernel so that its windows share what they load, if that pays: the free
 /// axis is one of blocks then, and a reduced one goes over all windows of a block. Up to
 /// `most_unroll` vectors of a row side by side, fewer where more rows share more then.

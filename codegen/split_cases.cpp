@@ -53,9 +53,9 @@ std::optional<Cut> best_cut(const Kernel& kernel, const AxisRanges& ranges,
 
 /// What is left of a cut where guarded reads, which lanes can mask, are all that it decides: whole
 /// vectors along results that stand near to each other, and rows of others if nearly all are core
-/// and no window moves over them: windows share rows (`codegen/side_by_side`), all of them best.
+/// and no windows that share them move over them.
 std::optional<Cut> for_masks(const Kernel& kernel, const Decision& decision, Cut cut,
-                             std::int64_t lanes) {
+                             const CaseRules& rules) {
     constexpr double least_share = 0.9;
     constexpr std::int64_t least_vectors = 4;
     const Axis& axis = kernel.free[cut.axis];
@@ -65,16 +65,16 @@ std::optional<Cut> for_masks(const Kernel& kernel, const Decision& decision, Cut
     });
     if (!is_near) {
         const bool is_rare = double(cut.core.length()) >= least_share * double(axis.extent);
-        const bool has_window = !kernel.is_arg_reduction() &&
+        const bool has_window = rules.share_windows && !kernel.is_arg_reduction() &&
                                 std::ranges::any_of(kernel.reduced, [&](const Axis& each) {
                                     return decision.form.coefficient(each.var) != 0;
                                 });
         return is_rare && !has_window ? std::optional(cut) : std::nullopt;
     }
     const std::int64_t behind = axis.extent - cut.core.upper;
-    cut.core.lower = ceil_div(cut.core.lower, lanes) * lanes;
-    cut.core.upper = axis.extent - ceil_div(behind, lanes) * lanes;
-    return cut.core.length() >= least_vectors * lanes ? std::optional(cut) : std::nullopt;
+    cut.core.lower = ceil_div(cut.core.lower, rules.lanes) * rules.lanes;
+    cut.core.upper = axis.extent - ceil_div(behind, rules.lanes) * rules.lanes;
+    return cut.core.length() >= least_vectors * rules.lanes ? std::optional(cut) : std::nullopt;
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ std::vector<Kernel> split_cases(const Kernel& kernel, const CaseRules& rules) {
     for (const Decision& decision : decisions) {
         auto cut = best_cut(core, ranges, decision, cores);
         const bool is_guarded = std::ranges::find(of_points, decision) == of_points.end();
-        if (cut && is_guarded) cut = for_masks(core, decision, *cut, rules.lanes);
+        if (cut && is_guarded) cut = for_masks(core, decision, *cut, rules);
         if (cut) cores[cut->axis] = cut->core;
     }
     // One axis after the other: what lies outside its core is a border along all axes not cut yet.

@@ -16,7 +16,8 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// Places whose constants lie in one stretch of this are chosen together, as the taps of a row.
+/// Places whose constants lie in one stretch of this, as those of the taps of a row, get one choice
+/// between the array and zeros; one each took more instructions than the sums.
 constexpr std::int64_t near_bytes = 1024;
 /// Besides, what lanes of one register span by short steps, and what the last part of it reads
 /// beyond.
@@ -61,6 +62,8 @@ llvm::Value* NestEmitter::load_guarded(const Value& value) {
         whole = whole ? ir_.CreateAnd(whole, holds) : holds;
     }
     if (all) {
+        // The choice is of the start of the stretch, which is the same for all these places. It may
+        // lie outside of the array: nothing is read there.
         const DType dtype = nest_.at(buffer).dtype;
         const std::int64_t stretch = near_bytes / std::int64_t(size_bytes(dtype));
         const std::int64_t constant = resolve(read->at).constant;

@@ -70,4 +70,20 @@ TEST_CASE("of equal largest elements the first is found, and NaN before numbers"
     }
 }
 
+TEST_CASE("products of three factors are as large as the maximum of them, in whatever kernel") {
+    // They must not be grouped otherwise there: gradients of maxima look for equal values.
+    const Function places = compile(
+        "M[i,j,m,a] := max[k](A[k,i,a]*B[j,k,a]*C[m,k,a])\n"
+        "H[k,i,a] := sum[j,m](A[k,i,a]*B[j,k,a]*C[m,k,a] == M[i,j,m,a] ? 1 : 0)\n"
+        "J[j,k,a] := sum[i,m](A[k,i,a]*B[j,k,a]*C[m,k,a] == M[i,j,m,a] ? 1 : 0)\n"
+        "h := H[k,i,a]\n"
+        "n := J[j,k,a]");
+    const Array a = Array::randn(DType::f64, {2, 12, 3}, 1);
+    const Array b = Array::randn(DType::f64, {8, 2, 3}, 2);
+    const Array c = Array::randn(DType::f64, {16, 2, 3}, 3);
+    const std::vector<Array> results = places.call({{"A", a}, {"B", b}, {"C", c}}, {"h", "n"});
+    CHECK(results[0].item() == 4608);
+    CHECK(results[1].item() == 4608);
+}
+
 }  // namespace ricci

@@ -1,5 +1,5 @@
-// codegen/transposed_rows.cpp – operands copied so that they are contiguous along the lanes' axis
-#include "codegen/transposed_rows.h"
+// codegen/contiguous_copies.cpp – operands copied so that they are contiguous along the lanes' axis
+#include "codegen/contiguous_copies.h"
 
 #include <algorithm>
 
@@ -12,9 +12,9 @@ namespace ricci::codegen {
 
 namespace {
 
-class Copier {
+class Copies {
   public:
-    Copier(const Kernel& kernel, const Axis& along, PlanBuilder& builder)
+    Copies(const Kernel& kernel, const Axis& along, PlanBuilder& builder)
         : kernel_(kernel), along_(along), builder_(builder) {
         for_each_node({kernel.body}, [&](const Value& value) {
             if (const auto* load = std::get_if<Load>(&value->term)) add(value, *load);
@@ -26,7 +26,7 @@ class Copier {
 
     /// As the plan would be, before anything is added to it. Nothing where an operand can not be
     /// copied, where none need be, or where copies alone take so long.
-    [[nodiscard]] std::optional<CopiedReduction> plan(double limit) const {
+    [[nodiscard]] std::optional<CopiedReduction> estimate(double limit) const {
         constexpr double copied = 0.6;     // an element of a transposed copy, in cycles
         constexpr double from_memory = 1;  // which no cache holds
         constexpr double step = 500;       // of the plan, for each copy
@@ -50,7 +50,7 @@ class Copier {
         return double(points(kernel_.free)) * double(points(kernel_.reduced)) / elements_;
     }
 
-    void make_copies(CopiedReduction& result) const {
+    void add_to_plan(CopiedReduction& result) const {
         // Every task reads all that was copied, by one task where it is little.
         const bool is_alone =
             bytes_ / double(line_bytes) * handing_over_cycles > result.lanes.cycles / 2;
@@ -132,10 +132,10 @@ std::optional<CopiedReduction> with_contiguous_rows(const Kernel& kernel, double
             do_all_move &= load->at.affine.coefficient(along.var) != 0;
     });
     if (!do_all_move) return std::nullopt;
-    const Copier copier(kernel, along, builder);
-    std::optional<CopiedReduction> rows = copier.plan(limit);
+    const Copies copies(kernel, along, builder);
+    std::optional<CopiedReduction> rows = copies.estimate(limit);
     if (!rows || !rows->lanes.is_reduced_axis || rows->lanes.tile.axes.empty()) return std::nullopt;
-    copier.make_copies(*rows);
+    copies.add_to_plan(*rows);
     return rows;
 }
 
@@ -143,16 +143,16 @@ std::optional<CopiedReduction> with_contiguous_lanes(const Kernel& kernel, doubl
                                                      PlanBuilder& builder) {
     if (!may_copy(kernel)) return std::nullopt;
     std::optional<CopiedReduction> best;
-    std::optional<Copier> copier;
+    std::optional<Copies> copies;
     for (const Axis& axis : kernel.free) {
-        const Copier along(kernel, axis, builder);
+        const Copies along(kernel, axis, builder);
         if (!along.has_contiguous() || along.reuse() < least_reuse) continue;
-        std::optional<CopiedReduction> found = along.plan(best ? best->cycles : limit);
+        std::optional<CopiedReduction> found = along.estimate(best ? best->cycles : limit);
         if (!found || found->lanes.axis != axis) continue;
         best = std::move(found);
-        copier.emplace(along);
+        copies.emplace(along);
     }
-    if (best) copier->make_copies(*best);
+    if (best) copies->add_to_plan(*best);
     return best;
 }
 

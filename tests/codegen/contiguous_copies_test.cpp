@@ -1,5 +1,5 @@
-// tests/codegen/transposed_rows_test.cpp – rows of a reduction side by side, with lanes along what
-// is summed
+// tests/codegen/contiguous_copies_test.cpp – lanes along what is summed, or along an index of
+// the batch, in copies of what stands otherwise
 #include <string>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// codegen/transposed_rows.h – operands copied so that they are contiguous along the lanes' axis
+// codegen/contiguous_copies.h – operands copied so that they are contiguous along the lanes' axis
 //
 // `C[b,z] := A[b,k,z]*B[z,k]` runs in lanes along z, along which A stands, if B, of which each
 // element serves all b, is copied to `B'[k,z]`.
@@ -27,7 +27,8 @@ struct CopiedReduction {
                                                                   PlanBuilder& builder);
 
 /// The kernel with transposed copies of those operands that move with some free axis and are not
-/// contiguous along it, while another one or a result is. Likewise.
+/// contiguous along it, while another one or a result is, and serve several results an element.
+/// Adds the copies' buffers. Nothing where `limit` cycles do as well.
 [[nodiscard]] std::optional<CopiedReduction> with_contiguous_lanes(const Kernel& kernel,
                                                                    double limit,
                                                                    PlanBuilder& builder);
