@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/match.h"
 #include "base/text.h"
+#include "dsl/affine_form.h"
 #include "dsl/walk.h"
 #include "runtime/complex_parts.h"
 #include "runtime/element.h"
@@ -69,6 +70,7 @@ class Evaluator {
   private:
     /// Terms in the order in which they are evaluated, each after its operands.
     struct Terms {
+        std::vector<Expr> roots;
         std::vector<Expr> nodes;
         std::vector<std::vector<std::size_t>> operands;  ///< of each node, as places in `nodes`
         std::vector<Scalar> values;
@@ -91,8 +93,18 @@ class Evaluator {
     }
     [[nodiscard]] std::size_t offset(TensorId id, const std::vector<Scalar>& at) const;
 
+    /// The condition of a reduction.
+    struct Condition {
+        Terms terms;
+        /// The parts that compare integers alone, by how many of the reduced indices they need:
+        /// tested before the other indices are set, so that `sum[i,j,k | t == i && u == j && v ==
+        /// k]` takes the sum of three ranges, not their product.
+        std::vector<Terms> early;
+    };
+    [[nodiscard]] static Condition make_condition(const Reduction& reduction);
+
     void evaluate(const BoundEquation& equation);
-    [[nodiscard]] Scalar reduce(const Reduction& reduction, Expr body, Terms& condition,
+    [[nodiscard]] Scalar reduce(const Reduction& reduction, Expr body, Condition& condition,
                                 Terms& terms);
     [[nodiscard]] static bool gives_position(const Reduction& reduction) {
         return reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin;
@@ -102,8 +114,13 @@ class Evaluator {
         return gives_position(reduction) ? DType::i64 : reduction.accumulator;
     }
     void store(const BoundEquation& equation, std::size_t at, Scalar value);
+    template <class Enters, class Body>
+    void for_each_point(const std::vector<IndexId>& indices, std::size_t depth,
+                        const Enters& enters, const Body& body);
     template <class Body>
-    void for_each_point(const std::vector<IndexId>& indices, std::size_t depth, const Body& body);
+    void for_each_point(const std::vector<IndexId>& indices, const Body& body) {
+        for_each_point(indices, 0, [](std::size_t) { return true; }, body);
+    }
     [[noreturn]] void raise_outside(const BoundCheck& check, const Terms& at) const;
     [[noreturn]] void raise_repeated(const BoundCheck& check, const Point& first) const;
     [[noreturn]] void raise_without_points(const BoundCheck& check) const;
@@ -140,15 +157,17 @@ void Evaluator::load(TensorId id, const Array& array) {
     });
 }
 
-/// The body for every point of the ranges, the last index fastest.
-template <class Body>
+/// The body for every point of the ranges, the last index fastest. Points whose first `n` indices
+/// have values for which `enters(n)` is false are left out.
+template <class Enters, class Body>
 void Evaluator::for_each_point(const std::vector<IndexId>& indices, std::size_t depth,
-                               const Body& body) {
+                               const Enters& enters, const Body& body) {
+    if (!enters(depth)) return;
     if (depth == indices.size()) return body();
     const BoundIndex& index = program_.at(indices[depth]);
     for (std::int64_t v = index.lower; v < index.upper; ++v) {
         point_[position(indices[depth])] = v;
-        for_each_point(indices, depth + 1, body);
+        for_each_point(indices, depth + 1, enters, body);
     }
 }
 
@@ -163,11 +182,9 @@ void Evaluator::evaluate(const BoundEquation& equation) {
     }
     const auto& reduction = equation.reduction;
     Terms at = make_terms(equation.at);
-    Terms condition =
-        make_terms(reduction && reduction->condition ? std::vector{reduction->condition}
-                                                     : std::vector<Expr>{});
+    Condition condition = reduction ? make_condition(*reduction) : Condition{};
     Terms body = make_terms({equation.value});
-    for_each_point(equation.indices, 0, [&] {
+    for_each_point(equation.indices, [&] {
         compute(at);
         std::vector<Scalar> place;
         for (Expr e : equation.at) place.push_back(at[e]);
@@ -183,15 +200,42 @@ void Evaluator::evaluate(const BoundEquation& equation) {
     });
 }
 
-Scalar Evaluator::reduce(const Reduction& reduction, Expr body, Terms& condition, Terms& terms) {
+Evaluator::Condition Evaluator::make_condition(const Reduction& reduction) {
+    Condition condition;
+    if (!reduction.condition) return condition;
+    condition.terms = make_terms({reduction.condition});
+    std::vector<std::vector<Expr>> early(reduction.indices.size() + 1);
+    const auto is_inexact = [](Expr e) {
+        return std::holds_alternative<Access>(e->term) || is_floating(e->dtype);
+    };
+    for (Expr part : conjuncts(reduction.condition)) {
+        if (contains(part, is_inexact)) continue;
+        const std::vector<IndexId> read = free_indices(part);
+        std::size_t needed = reduction.indices.size();
+        while (needed > 0 && !has_index(read, reduction.indices[needed - 1])) --needed;
+        early[needed].push_back(part);
+    }
+    for (const std::vector<Expr>& parts : early) condition.early.push_back(make_terms(parts));
+    return condition;
+}
+
+Scalar Evaluator::reduce(const Reduction& reduction, Expr body, Condition& condition,
+                         Terms& terms) {
     Accumulator accumulator(reduction.reducer, result_type(reduction), body->dtype, with_bounds_);
     const bool is_position = gives_position(reduction);
     bool is_doubtful = false;
-    for_each_point(reduction.indices, 0, [&] {
+    const auto enters = [&](std::size_t depth) {
+        if (!reduction.condition) return true;
+        Terms& parts = condition.early[depth];
+        compute(parts);
+        return std::ranges::all_of(parts.roots, [&](Expr e) { return parts[e].integer != 0; });
+    };
+    for_each_point(reduction.indices, 0, enters, [&] {
         if (reduction.condition) {
-            compute(condition);
-            is_doubtful |= condition[reduction.condition].bound > 0;
-            if (condition[reduction.condition].integer == 0) return;
+            compute(condition.terms);
+            const Scalar& holds = condition.terms[reduction.condition];
+            is_doubtful |= holds.bound > 0;
+            if (holds.integer == 0) return;
         }
         compute(terms);
         const Scalar term =
@@ -222,6 +266,7 @@ void Evaluator::store(const BoundEquation& equation, std::size_t at, Scalar valu
 
 Evaluator::Terms Evaluator::make_terms(const std::vector<Expr>& roots) {
     Terms terms;
+    terms.roots = roots;
     terms.nodes = postorder(roots);
     for (Expr e : terms.nodes) {
         terms.places.emplace(e, terms.places.size());
@@ -287,7 +332,7 @@ void Evaluator::raise(const BoundCheck& check) {
         make_terms(check.condition ? std::vector{check.condition} : std::vector<Expr>{});
     Terms at = make_terms(check.at);
     std::map<std::vector<std::int64_t>, Point> seen;
-    for_each_point(check.indices, 0, [&] {
+    for_each_point(check.indices, [&] {
         if (check.condition) {
             compute(condition);
             if (condition[check.condition].integer == 0) return;

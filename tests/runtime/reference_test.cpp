@@ -119,6 +119,15 @@ TEST_CASE("a condition skips points") {
           std::vector<double>{1, 3, 7});
 }
 
+TEST_CASE("conditions that give reduced indices their values leave the other points unvisited") {
+    // 10^12 points to go over otherwise.
+    const std::string where = " where t in 0:3, i in 0:10000, j in 0:10000, k in 0:10000";
+    CHECK(values(result("y[t] := sum[i,j,k | i < 2 && t == j && j + i == k](a[t]*(k+1))" + where,
+                        {{"a", f64({1, 10, 100})}})) == std::vector<double>{3, 50, 700});
+    CHECK(values(result("y[t] := sum[i,j,k | t > 1 && i < 1 && j < 2 && k < t](a[t])" + where,
+                        {{"a", f64({1, 1, 1})}})) == std::vector<double>{0, 0, 4});
+}
+
 TEST_CASE("elements that a new array does not name are 0") {
     CHECK(values(result("D[i,i] := a[i]", {{"a", f64({3, 4})}})) ==
           std::vector<double>{3, 0, 0, 4});
