@@ -30,6 +30,7 @@ enum class Forced : std::uint8_t {
     free_lanes,     ///< no tiles, lanes over a free axis
     scalar,         ///< no tiles, no lanes
     chains,         ///< passes over the same rows as one kernel
+    chains_across,  ///< such passes over rows side by side, in lanes across them
     no_chains,
     slices,      ///< kernels that can run slice by slice do, in small slices
     two_levels,  ///< partial results, then their total
@@ -68,7 +69,7 @@ struct Target {
     bool has_fast_l3 = false;          ///< loops over it take as long without asking
     /// What one unit computes at a time: a wider vector takes two turns.
     int unit_bytes = 64;
-    GpuTarget gpu = {};                ///< with a compute capability: code is for this GPU
+    GpuTarget gpu = {};  ///< with a compute capability: code is for this GPU
     /// Loops one after the other, without lanes, tiles and tasks: code for people to read.
     bool is_plain = false;
     Forced forced = Forced::nothing;

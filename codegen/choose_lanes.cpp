@@ -75,7 +75,8 @@ class Chooser {
     [[nodiscard]] bool is_forced(const LanePlan& plan) const {
         switch (target_.forced) {
             case Forced::scalar:        return !plan.axis;
-            case Forced::free_lanes:    return plan.axis && !plan.is_reduced_axis;
+            case Forced::free_lanes:
+            case Forced::chains_across: return plan.axis && !plan.is_reduced_axis;
             case Forced::reduced_lanes:
             case Forced::chains:        return plan.is_reduced_axis;
             case Forced::nothing:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/integer.h"
+#include "codegen/chain_lanes.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/lane_steps.h"
@@ -42,11 +43,6 @@ double cycles_of_sum(const Kernel& kernel, const LanePlan& lanes, const Target& 
     return is_far ? 2 * lanes.cycles : lanes.cycles;
 }
 
-bool lower_chain(RowChain chain, PlanBuilder& builder) {
-    return builder.target().is_gpu() ? gpu::lower_row_chain(std::move(chain), builder)
-                                     : lower_row_chain(std::move(chain), builder);
-}
-
 /// The buffers `read_later`, and those of kernels that are not lowered yet.
 std::set<std::size_t> touched_later(const std::vector<Kernel>& kernels,
                                     std::set<std::size_t> read_later) {
@@ -71,6 +67,35 @@ std::set<std::size_t> later_places(const Kernel& kernel, const std::vector<Kerne
     return later;
 }
 
+/// A way to run a chain of rows.
+struct ChainWay {
+    ChainRules rules;
+    bool (*lower)(RowChain chain, PlanBuilder& builder);
+};
+std::vector<ChainWay> chain_ways(const Target& target) {
+    if (target.is_plain || target.forced == Forced::no_chains) return {};
+    if (target.is_gpu()) return {{gpu::chain_rules(), gpu::lower_row_chain}};
+    return {{chain_rules(target, LanesOfChain::along_rows), lower_row_chain},
+            {chain_rules(target, LanesOfChain::across_rows), lower_chain_across}};
+}
+
+/// Whether a chain that begins with kernel `k` was found, and its kernels are lowered now.
+bool lower_chain(std::vector<Kernel>& kernels, std::size_t k, const std::vector<ChainWay>& ways,
+                 PlanBuilder& builder, const std::set<std::size_t>& read_later) {
+    for (const ChainWay& way : ways) {
+        std::optional<RowChain> chain =
+            find_row_chain(kernels, k, builder.plan(), way.rules, read_later);
+        if (!chain) continue;
+        const std::vector<std::size_t> members = chain->members;
+        chain->kernel.touched_later.merge(
+            later_places(chain->kernel, kernels, members, read_later));
+        if (!way.lower(std::move(*chain), builder)) continue;
+        for (const std::size_t member : members) kernels[member] = {};
+        return true;
+    }
+    return false;
+}
+
 /// Whether kernels were found that run slice by slice with kernel `k`, and are lowered now.
 bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& builder,
                   const std::set<std::size_t>& read_later) {
@@ -91,23 +116,11 @@ bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& buil
 
 void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
            const std::set<std::size_t>& read_later) {
-    const Target& target = builder.target();
-    const ChainRules rules = target.is_gpu() ? gpu::chain_rules() : chain_rules(target);
+    const std::vector<ChainWay> ways = chain_ways(builder.target());
     for (std::size_t k = 0; k < kernels.size(); ++k) {
         if (kernels[k].writes.empty()) continue;  // lowered along with another one
         if (lower_slices(kernels, k, builder, read_later)) continue;
-        std::optional<RowChain> chain;
-        if (!target.is_plain && target.forced != Forced::no_chains)
-            chain = find_row_chain(kernels, k, builder.plan(), rules, read_later);
-        if (chain) {
-            const std::vector<std::size_t> members = chain->members;
-            chain->kernel.touched_later.merge(
-                later_places(chain->kernel, kernels, members, read_later));
-            if (lower_chain(std::move(*chain), builder)) {
-                for (const std::size_t member : members) kernels[member] = {};
-                continue;
-            }
-        }
+        if (lower_chain(kernels, k, ways, builder, read_later)) continue;
         kernels[k].touched_later.merge(later_places(kernels[k], kernels, {k}, read_later));
         lower(std::move(kernels[k]), builder);
         kernels[k] = {};

@@ -56,6 +56,8 @@ void lower_serial(Kernel kernel, PlanBuilder& builder);
 /// Kernels that pass over the same rows, as one. False, and nothing done, where they do better
 /// apart.
 [[nodiscard]] bool lower_row_chain(RowChain chain, PlanBuilder& builder);
+/// The same of rows that lie side by side in memory, in lanes across them.
+[[nodiscard]] bool lower_chain_across(RowChain chain, PlanBuilder& builder);
 /// Whether a reduction over so many lanes, `results` side by side, is of rows so short that as many
 /// as lanes are taken at a time: their lanes are folded side by side, and what is computed of their
 /// results runs in lanes.
@@ -63,8 +65,6 @@ void lower_serial(Kernel kernel, PlanBuilder& builder);
 /// Takes short rows so. False, and nothing done, where `are_short_rows` does not hold.
 [[nodiscard]] bool lower_short_rows(const Kernel& kernel, const LanePlan& lanes,
                                     PlanBuilder& builder);
-/// What may be a stage of a chain: what runs in lanes along its rows. Refers to the target.
-[[nodiscard]] ChainRules chain_rules(const Target& target);
 
 /// Marks plain stores along the axis into outputs larger than the caches that the kernel itself
 /// does not read: they are written past the caches. What later kernels use is not, where the last

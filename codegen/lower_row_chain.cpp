@@ -1,11 +1,10 @@
 // codegen/lower_row_chain.cpp – chains of rows: a task passes over a row while it is in cache
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
 #include "base/error.h"
-#include "codegen/fold_indices.h"
+#include "codegen/chain_lanes.h"
 #include "codegen/kept_values.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lower.h"
@@ -437,73 +436,11 @@ class RowChainNest {
     std::optional<RowBlock> block_;
 };
 
-/// Joins axes that all stages walk as one.
-void merge_axes(RowChain& chain) {
-    const bool has_places = std::ranges::any_of(chain.stages, [](const RowStage& stage) {
-        return stage.reducer == Reducer::argmax || stage.reducer == Reducer::argmin;
-    });
-    if (has_places) return;
-    Kernel& kernel = chain.kernel;
-    kernel.writes.clear();
-    for (const RowStage& stage : chain.stages) {
-        if (stage.body)
-            kernel.writes.push_back({.buffer = stage.writes[0].buffer,
-                                     .at = {},
-                                     .value = stage.body,
-                                     .combine = std::nullopt});
-        kernel.writes.insert(kernel.writes.end(), stage.writes.begin(), stage.writes.end());
-    }
-    merge_axes(kernel);
-    auto write = kernel.writes.begin();
-    for (RowStage& stage : chain.stages) {
-        if (stage.body) stage.body = (write++)->value;
-        for (Store& own : stage.writes) own = *write++;
-    }
-    kernel.writes.clear();
-}
-
-/// A stage as a kernel of its own.
-Kernel view(const RowChain& chain, const RowStage& stage) {
-    Kernel kernel = chain.kernel;
-    kernel.reducer = stage.reducer;
-    kernel.body = stage.body;
-    kernel.writes = stage.writes;
-    if (stage.reducer) return kernel;
-    kernel.free.insert(kernel.free.end(), kernel.reduced.begin(), kernel.reduced.end());
-    kernel.reduced.clear();
-    return kernel;
-}
-
-/// The axis along the rows that suits all stages; none where they differ.
-LanePlan common_lanes(const RowChain& chain, const Target& target) {
-    LanePlan common;
-    for (const RowStage& stage : chain.stages) {
-        const LanePlan own = choose_lanes(view(chain, stage), target);
-        const bool is_along = own.axis && std::ranges::find(chain.kernel.reduced, *own.axis) !=
-                                              chain.kernel.reduced.end();
-        if (!is_along || (common.axis && *common.axis != *own.axis)) return {};
-        common.lanes = common.axis ? std::min(common.lanes, own.lanes) : own.lanes;
-        common.axis = own.axis;
-        common.cycles += own.cycles;
-    }
-    return common;
-}
-
 }  // namespace
-
-ChainRules chain_rules(const Target& target) {
-    return {.longest_passing = std::numeric_limits<std::int64_t>::max(),
-            .needs_gain = target.forced != Forced::chains,
-            .fits = [&target](const Kernel& kernel, const std::vector<Axis>& rows) {
-                if (!split_cases(kernel).empty()) return false;
-                const LanePlan lanes = choose_lanes(kernel, target);
-                return lanes.axis && std::ranges::find(rows, *lanes.axis) == rows.end();
-            }};
-}
 
 bool lower_row_chain(RowChain chain, PlanBuilder& builder) {
     merge_axes(chain);
-    const LanePlan lanes = common_lanes(chain, builder.target());
+    const LanePlan lanes = common_lanes(chain, LanesOfChain::along_rows, builder.target());
     const bool is_forced = builder.target().forced == Forced::chains;
     const bool has_few_rows =
         !is_forced && points(chain.kernel.free) < fewest_rows && lanes.cycles > task_cycles;

@@ -342,7 +342,7 @@ void NestEmitter::store_lanes(const Store& store, const Access& access, Wide val
         return;
     }
     llvm::Value* pointer = access.pointer;
-    llvm::Value* mask = mask_;
+    llvm::Value* mask = nest_.at(store.buffer).has_spare_lanes ? nullptr : mask_;
     llvm::Align align = align_of(access);
     if (access.lane == -1) {
         pointer = last_lane_pointer(store.buffer, access);

@@ -54,6 +54,9 @@ TEST_CASE("updates of few elements are made in parts as tests force it") {
 TEST_CASE("rows are a chain or not as tests force it") {
     CHECK(has(schedules(centred, Forced::chains), "  chain 2 "));
     CHECK_FALSE(has(schedules(centred, Forced::no_chains), "  chain "));
+    const std::string across = "m[k] := A[i,k]; Y[i,k] := A[i,k] - m[k]";
+    CHECK(has(schedules(across, Forced::chains_across), "  chain 2 "));
+    CHECK_FALSE(has(schedules(across, Forced::no_chains), "  chain "));
 }
 TEST_CASE("small sums are written anew as tests force it") {
     const std::string strided = "y[t] := sum[u | t-2*u >= 0 && t-2*u < 7](x[u]) where t in 0:29";

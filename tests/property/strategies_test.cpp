@@ -34,7 +34,7 @@ constexpr std::array cases = {
     Case{Forced::free_lanes, "free_lanes"}, Case{Forced::scalar, "scalar"},
     Case{Forced::chains, "chains"},         Case{Forced::no_chains, "no_chains"},
     Case{Forced::slices, "slices"},         Case{Forced::two_levels, "two_levels"},
-    Case{Forced::rewritings, "rewritings"},
+    Case{Forced::rewritings, "rewritings"}, Case{Forced::chains_across, "chains_across"},
 };
 
 /// A machine of the seed's width, whose first-level cache holds next to nothing, the second few
@@ -196,7 +196,8 @@ TEST_CASE("products of bf16 compute the same by every strategy") {
 }
 
 TEST_CASE("passes over rows compute the same by every strategy") {
-    check_programs({.rows = true}, {Forced::chains, Forced::no_chains, Forced::slices});
+    check_programs({.rows = true},
+                   {Forced::chains, Forced::chains_across, Forced::no_chains, Forced::slices});
 }
 
 TEST_CASE("programs of every form compute the same by every strategy") {

@@ -1,0 +1,92 @@
+// codegen/chain_lanes.cpp – which lanes all stages of a chain of rows have in common
+#include "codegen/chain_lanes.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "codegen/fold_indices.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+bool is_one_of(const std::vector<Axis>& axes, const Axis& axis) {
+    return std::ranges::find(axes, axis) != axes.end();
+}
+
+/// A stage as a kernel of its own.
+Kernel view(const RowChain& chain, const RowStage& stage) {
+    Kernel kernel = chain.kernel;
+    kernel.reducer = stage.reducer;
+    kernel.body = stage.body;
+    kernel.writes = stage.writes;
+    if (stage.reducer) return kernel;
+    kernel.free.insert(kernel.free.end(), kernel.reduced.begin(), kernel.reduced.end());
+    kernel.reduced.clear();
+    return kernel;
+}
+
+/// Whether a reduction runs in lanes across its rows, once axes that it walks as one are joined.
+/// A pass over elements may do so in any case: which lanes suit the chain is seen at its end.
+bool has_lanes_across(Kernel kernel, const Target& target) {
+    if (!kernel.body) return true;
+    merge_axes(kernel);
+    const LanePlan lanes = choose_lanes(kernel, target);
+    return lanes.axis && !lanes.is_reduced_axis && !lanes.is_masked;
+}
+
+}  // namespace
+
+ChainRules chain_rules(const Target& target, LanesOfChain lanes) {
+    const bool is_along = lanes == LanesOfChain::along_rows;
+    const Forced forced = is_along ? Forced::chains : Forced::chains_across;
+    return {.longest_passing = std::numeric_limits<std::int64_t>::max(),
+            .needs_gain = target.forced != forced,
+            .fits = [&target, is_along](const Kernel& kernel, const std::vector<Axis>& rows) {
+                if (!split_cases(kernel).empty()) return false;
+                if (!is_along) return has_lanes_across(kernel, target);
+                const LanePlan own = choose_lanes(kernel, target);
+                return own.axis && !is_one_of(rows, *own.axis);
+            }};
+}
+
+void merge_axes(RowChain& chain) {
+    const bool has_places = std::ranges::any_of(chain.stages, [](const RowStage& stage) {
+        return stage.reducer == Reducer::argmax || stage.reducer == Reducer::argmin;
+    });
+    if (has_places) return;
+    Kernel& kernel = chain.kernel;
+    kernel.writes.clear();
+    for (const RowStage& stage : chain.stages) {
+        if (stage.body)
+            kernel.writes.push_back({.buffer = stage.writes[0].buffer,
+                                     .at = {},
+                                     .value = stage.body,
+                                     .combine = std::nullopt});
+        kernel.writes.insert(kernel.writes.end(), stage.writes.begin(), stage.writes.end());
+    }
+    merge_axes(kernel);
+    auto write = kernel.writes.begin();
+    for (RowStage& stage : chain.stages) {
+        if (stage.body) stage.body = (write++)->value;
+        for (Store& own : stage.writes) own = *write++;
+    }
+    kernel.writes.clear();
+}
+
+LanePlan common_lanes(const RowChain& chain, LanesOfChain lanes, const Target& target) {
+    const std::vector<Axis>& axes =
+        lanes == LanesOfChain::along_rows ? chain.kernel.reduced : chain.kernel.free;
+    LanePlan common;
+    for (const RowStage& stage : chain.stages) {
+        const LanePlan own = choose_lanes(view(chain, stage), target);
+        const bool fits = own.axis && is_one_of(axes, *own.axis);
+        if (!fits || (common.axis && *common.axis != *own.axis)) return {};
+        common.lanes = common.axis ? std::min(common.lanes, own.lanes) : own.lanes;
+        common.axis = own.axis;
+        common.cycles += own.cycles;
+    }
+    return common;
+}
+
+}  // namespace ricci::codegen

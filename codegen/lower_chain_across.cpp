@@ -1,0 +1,344 @@
+// codegen/lower_chain_across.cpp – chains of rows side by side: lanes are rows, and a task passes
+// over all points of a block of them while they are in cache
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/integer.h"
+#include "codegen/cache_lines.h"
+#include "codegen/chain_lanes.h"
+#include "codegen/kept_values.h"
+#include "codegen/kernel_work.h"
+#include "codegen/nest_walk.h"
+#include "codegen/tasks.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// What a block of rows reads, keeps and writes may take of the second-level cache. Narrower blocks
+/// of longer rows gain nothing: 2.6 million elements, their softmax along an axis of 400 takes 0.7
+/// of the time of its steps apart, of 800 as long, of 1600 (one or two vectors wide) 1.7 times (Zen
+/// 4).
+constexpr std::int64_t part_of_l2 = 2;
+/// Vectors of rows: they hide latencies, and read more of each page at once.
+constexpr std::int64_t most_side_by_side = 4;
+
+class ChainAcrossNest {
+  public:
+    ChainAcrossNest(RowChain& chain, const LanePlan& plan, const Target& target, Schedule& schedule)
+        : chain_(chain),
+          kernel_(chain.kernel),
+          rows_(*plan.axis),
+          cycles_(plan.cycles),
+          target_(target),
+          schedule_(schedule),
+          stages_(values_of_stages(chain)) {
+        const std::int64_t vectors = ceil_div(rows_.extent, plan.lanes);
+        whole_ = {plan.lanes, ceil_div(vectors, ceil_div(vectors, most_side_by_side)), {}};
+        std::int64_t step = 1;
+        for (std::size_t i = kernel_.reduced.size(); i-- > 0;) {
+            place_ = place_ + form(kernel_.reduced[i].var, step);
+            step *= kernel_.reduced[i].extent;
+        }
+    }
+
+    /// Whether a block stays in cache from stage to stage.
+    [[nodiscard]] bool fits() const {
+        return width() * points(kernel_.reduced) * bytes_of_point() <=
+               target_.l2_bytes / part_of_l2;
+    }
+
+    void run() {
+        for (const StageNodes& stage : stages_)
+            for (const Value& node : stage.kept) {
+                const BufferId column = add_scratch(kernel_.nest, "column", node->dtype,
+                                                    points(kernel_.reduced) * width());
+                kernel_.nest.buffers[std::size_t(column)].has_spare_lanes = true;
+                kept_.emplace(node.get(), column);
+            }
+        std::vector<Axis> order = kernel_.free;
+        std::erase(order, rows_);
+        order.push_back(rows_);
+        TaskSplit split =
+            split_tasks(kernel_, order, width(), cycles_ / double(points(kernel_.free)));
+        describe(split);
+        stream_outputs();
+        const AxisRange rows = split.loops.back();
+        split.loops.pop_back();
+        kernel_.nest.body = parallel(split, wrap(split.loops, blocks(rows)));
+    }
+
+  private:
+    [[nodiscard]] std::int64_t width() const { return whole_.lanes * whole_.unroll; }
+
+    /// What is read, kept and written at a point of a row.
+    [[nodiscard]] std::int64_t bytes_of_point() const {
+        std::set<BufferId> buffers;
+        std::int64_t bytes = 0;
+        for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
+            const RowStage& stage = chain_.stages[s];
+            for_each_node(roots_of(stage), [&](const Value& node) {
+                const auto* load = std::get_if<Load>(&node->term);
+                if (load != nullptr && moves_along(node, kernel_.reduced))
+                    buffers.insert(load->buffer);
+            });
+            if (!stage.reducer)
+                for (const Store& write : stage.writes) buffers.insert(write.buffer);
+            for (const Value& node : stages_[s].kept)
+                bytes += std::int64_t(size_bytes(node->dtype));
+        }
+        for (const BufferId buffer : buffers)
+            bytes += std::int64_t(size_bytes(kernel_.nest.at(buffer).dtype));
+        return bytes;
+    }
+
+    void describe(const TaskSplit& split) {
+        const std::string& axis = kernel_.nest.at(rows_.var).name;
+        schedule_.say("chain", "", std::int64_t(chain_.stages.size()),
+                      "passes over a block of rows while it is in cache");
+        schedule_.say("parallel", "", split.tasks, "tasks of some 0.05 ms, by extents alone");
+        schedule_.say("vector", axis, whole_.lanes, "rows side by side");
+        schedule_.say("unroll", axis, whole_.unroll, "vectors of rows in a block");
+        if (!kept_.empty())
+            schedule_.say("keep", "", std::int64_t(kept_.size()),
+                          "values of each element for later passes");
+    }
+
+    void stream_outputs() {
+        kernel_.body = nullptr;
+        for (RowStage& stage : chain_.stages) {
+            if (stage.reducer) continue;
+            kernel_.writes = stage.writes;
+            stream_large_outputs(kernel_, rows_, whole_.lanes, target_, schedule_);
+            stage.writes = kernel_.writes;
+        }
+    }
+    /// Whether a store is made of whole lines and goes past the caches.
+    [[nodiscard]] bool is_streamed(const Store& write) const {
+        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(write.buffer).dtype));
+        return write.hint == StoreHint::streaming && whole_.lanes * bytes % line_bytes == 0 &&
+               std::ranges::all_of(write.at.affine.terms, [&](const AffineForm::Term& term) {
+                   return term.var == rows_.var || term.coefficient * bytes % line_bytes == 0;
+               });
+    }
+
+    /// Blocks of whole vectors, and the one of the rows that they leave over.
+    Body blocks(const AxisRange& rows) {
+        const std::int64_t whole = rows_.extent / width() * width();
+        const std::string name = kernel_.nest.at(rows_.var).name;
+        Body body;
+        if (whole > 0) {
+            const VarId first = kernel_.nest.add(Var{name + "0"});
+            body.push_back(make_loop(first, Bind::serial, rows.lower, with(rows.upper, form(whole)),
+                                     block(whole_, form(first)), width()));
+        }
+        if (whole < rows_.extent) {
+            const VarId first = kernel_.nest.add(Var{name + "1"});
+            Lanes rest{whole_.lanes, ceil_div(rows_.extent - whole, whole_.lanes), {}};
+            if (rows_.extent % rest.lanes != 0) rest.limit = bound(rows_.extent - whole);
+            // One turn, of the last task.
+            body.push_back(make_loop(first, Bind::serial, with(rows.lower, form(whole)), rows.upper,
+                                     block(rest, form(whole)), width()));
+        }
+        return body;
+    }
+
+    /// All stages over the rows from `first` on.
+    Body block(const Lanes& lanes, const AffineForm& first) {
+        lanes_ = lanes;
+        first_ = first;
+        names_.clear();
+        made_before_.clear();
+        Body body;
+        for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
+            append(body, name_even(stages_[s].even));
+            append(body, chain_.stages[s].reducer ? reduction(s) : pass(s));
+        }
+        return body;
+    }
+
+    /// What the lane's row, and what has a name there, is replaced by.
+    [[nodiscard]] Substitution at_lane(const AffineForm& lane) const {
+        Substitution row;
+        row.replace(rows_.var, first_ + lane);
+        Substitution here = row;
+        for (const auto& [node, name] : names_) here.replace(node, row(name));
+        return here;
+    }
+    /// A place for a value of each row of the block, and the value where it is read.
+    std::pair<BufferId, Value> add_row_values(DType dtype) {
+        const BufferId buffer =
+            add_registers(kernel_.nest, "of_row", dtype, lanes_.lanes * lanes_.unroll);
+        return {buffer, make_load(kernel_.nest, buffer, {form(rows_.var) - first_})};
+    }
+
+    /// Values that are the same at all points of a row are computed once.
+    Body name_even(const std::vector<Value>& nodes) {
+        Body body;
+        for (const Value& node : nodes) {
+            const auto is_node = [&](const auto& named) { return named.first == node; };
+            if (std::ranges::any_of(names_, is_node)) continue;
+            const auto [buffer, read] = add_row_values(node->dtype);
+            append(body, over_lanes(kernel_.nest, lanes_, [&](const AffineForm& lane) {
+                       Substitution here = at_lane(lane);
+                       Body store;
+                       const std::vector<Value> value =
+                           share(store, {here(node)}, kernel_.next_let);
+                       store.push_back(make_store(buffer, {lane}, value[0]));
+                       return store;
+                   }));
+            names_.emplace_back(node, read);
+        }
+        return body;
+    }
+
+    /// What a stage does at all points of the block's rows.
+    Body over_points(std::size_t s,
+                     const std::function<Body(Substitution& here, const AffineForm& lane)>& make) {
+        Body body = over_lanes(kernel_.nest, lanes_, [&](const AffineForm& lane) {
+            Substitution here = at_lane(lane);
+            const AffineForm place = width() * place_ + lane;
+            for (const Value& node : made_before_)
+                here.replace(node, make_load(kernel_.nest, kept_.at(node.get()), {place}));
+            Body point;
+            for (const Value& node : stages_[s].kept) {
+                const std::vector<Value> value = share(point, {here(node)}, kernel_.next_let);
+                point.push_back(make_let(kernel_.next_let, value[0]));
+                const Value named = make_let_value(kernel_.next_let++, node->dtype);
+                point.push_back(make_store(kept_.at(node.get()), {place}, named));
+                here.replace(node, named);
+            }
+            append(point, make(here, lane));
+            return point;
+        });
+        made_before_.insert(made_before_.end(), stages_[s].kept.begin(), stages_[s].kept.end());
+        append(body, request_outputs(s));
+        for (std::size_t i = kernel_.reduced.size(); i-- > 0;) {
+            Body loop;
+            loop.push_back(make_loop(kernel_.reduced[i].var, Bind::serial,
+                                     kernel_.reduced[i].extent, std::move(body)));
+            body = std::move(loop);
+        }
+        return body;
+    }
+
+    /// Of what the pass behind a reduction writes, the lines of this point: each row's piece of a
+    /// large output lies far from the others, and stores alone would wait for one after the other.
+    Body request_outputs(std::size_t s) {
+        Body body;
+        if (s + 1 == chain_.stages.size() || chain_.stages[s + 1].reducer) return body;
+        for (const Store& write : chain_.stages[s + 1].writes) {
+            const Buffer& buffer = kernel_.nest.at(write.buffer);
+            const std::int64_t bytes = buffer.elements * std::int64_t(size_bytes(buffer.dtype));
+            const bool is_row = write.at.affine.coefficient(rows_.var) == 1;
+            if (write.at.computed || !is_row || bytes <= target_.l2_bytes || is_streamed(write))
+                continue;
+            Substitution first;
+            first.replace(rows_.var, first_);
+            append(body, prefetch_lines(kernel_.nest, write.buffer, {first(write.at.affine)},
+                                        lanes_.lanes * lanes_.unroll, 2));
+        }
+        return body;
+    }
+
+    Body reduction(std::size_t s) {
+        const RowStage& stage = chain_.stages[s];
+        kernel_.reducer = stage.reducer;
+        kernel_.body = stage.body;
+        kernel_.arg_index = stage.arg_index;
+        const Accumulator accumulator = make_accumulator(kernel_, lanes_.lanes * lanes_.unroll);
+        Body body =
+            over_lanes(kernel_.nest, {lanes_.lanes, lanes_.unroll, {}},
+                       [&](const AffineForm& lane) { return reset(kernel_, accumulator, lane); });
+        append(body, over_points(s, [&](Substitution& here, const AffineForm& lane) {
+                   return update(kernel_, accumulator, lane, here);
+               }));
+        append(body, write_results(stage, accumulator));
+        return body;
+    }
+    /// Names the results of each row; stores those that are read elsewhere.
+    Body write_results(const RowStage& stage, const Accumulator& accumulator) {
+        std::vector<std::pair<BufferId, Value>> places;
+        for (const Store& write : stage.writes)
+            places.push_back(add_row_values(write.value->dtype));
+        Body body = over_lanes(kernel_.nest, lanes_, [&](const AffineForm& lane) {
+            Substitution here = at_lane(lane);
+            here.replace_let(0, result(kernel_, accumulator, lane));
+            Body row;
+            std::vector<Value> values;
+            for (const Store& write : stage.writes) values.push_back(here(write.value));
+            values = share(row, std::move(values), kernel_.next_let);
+            for (std::size_t w = 0; w < values.size(); ++w) {
+                Store store = stage.writes[w];
+                store.at = here(store.at);
+                row.push_back(make_let(kernel_.next_let, values[w]));
+                store.value = make_let_value(kernel_.next_let++, values[w]->dtype);
+                row.push_back(make_store(places[w].first, {lane}, store.value));
+                if (!contains(chain_.unread, store.buffer)) row.push_back({std::move(store)});
+            }
+            return row;
+        });
+        for (std::size_t w = 0; w < places.size(); ++w)
+            if (contains(chain_.results, stage.writes[w].buffer))
+                name_loads(stage.writes[w].buffer, places[w].second);
+        return body;
+    }
+    static bool contains(const std::vector<BufferId>& buffers, BufferId buffer) {
+        return std::ranges::find(buffers, buffer) != buffers.end();
+    }
+    /// Loads of a result of the row are its name from now on.
+    void name_loads(BufferId buffer, const Value& name) {
+        std::set<const ValueNode*> seen;
+        for (const RowStage& stage : chain_.stages) {
+            std::vector<Value> roots = roots_of(stage);
+            for (const Store& write : stage.writes) roots.push_back(write.value);
+            for_each_node(roots, [&](const Value& value) {
+                const auto* load = std::get_if<Load>(&value->term);
+                if (load != nullptr && load->buffer == buffer && seen.insert(value.get()).second)
+                    names_.emplace_back(value, name);
+            });
+        }
+    }
+
+    Body pass(std::size_t s) {
+        kernel_.body = nullptr;
+        kernel_.reducer.reset();
+        kernel_.writes = chain_.stages[s].writes;
+        return over_points(
+            s, [&](Substitution& here, const AffineForm&) { return write_all(kernel_, here); });
+    }
+
+    RowChain& chain_;
+    Kernel& kernel_;
+    Axis rows_;  ///< those side by side
+    double cycles_;
+    const Target& target_;
+    Schedule& schedule_;
+    std::vector<StageNodes> stages_;
+    Lanes whole_;       ///< of a block
+    AffineForm place_;  ///< of a point among those of its row
+    std::map<const ValueNode*, BufferId> kept_;
+    // Of the block that is being made.
+    Lanes lanes_;
+    AffineForm first_;
+    std::vector<std::pair<Value, Value>> names_;  ///< what is known of each row, and its name
+    std::vector<Value> made_before_;              ///< kept values of the stages so far
+};
+
+}  // namespace
+
+bool lower_chain_across(RowChain chain, PlanBuilder& builder) {
+    merge_axes(chain);
+    const LanePlan lanes = common_lanes(chain, LanesOfChain::across_rows, builder.target());
+    if (!lanes.axis) return false;
+    Schedule schedule{Strategy::strided_reduction, chain.kernel.nest.name, work_of(chain)};
+    ChainAcrossNest nest(chain, lanes, builder.target(), schedule);
+    if (!nest.fits() && builder.target().forced != Forced::chains_across) return false;
+    nest.run();
+    builder.add_step(std::move(chain.kernel), std::move(schedule));
+    return true;
+}
+
+}  // namespace ricci::codegen
