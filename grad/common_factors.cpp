@@ -327,11 +327,8 @@ class Factoring {
     };
 
     /// Divides the term instead of what the equation sums up, or of a product there: changes both.
-    /// `places` are those of the equation's indices in the term. Divisors of a sum that the term
-    /// need not have, as all of it is divided by them in any case, go to `of_row`, if given: what
-    /// the row's sum is multiplied by.
-    bool take_out(std::size_t made, const Renaming& places, Destination& to,
-                  Factors* of_row = nullptr) {
+    /// `places` are those of the equation's indices in the term.
+    bool take_out(std::size_t made, const Renaming& places, Destination& to) {
         Equation& row = program_.equations[made];
         const auto* reduce = std::get_if<Reduce>(&row.value->term);
         if (reduce != nullptr && reduce->reducer != Reducer::sum) return false;
@@ -339,26 +336,17 @@ class Factoring {
         Expr value = without_needless_guard(before, places, to);
         for (const Expr divisor : product_of(value).below) {
             if (reduce != nullptr && depends_on_any(divisor, reduce->indices)) continue;
-            const Expr outside = substitute_indices(context_, divisor, places);
-            if (!moves(outside, to)) {
-                if (reduce == nullptr || of_row == nullptr || !is_in(outside, to.divisors))
-                    continue;
-                of_row->push_back(divisor);
-            }
-            value = without(context_, value, divisor, Side::below).value();
+            if (moves(substitute_indices(context_, divisor, places), to))
+                value = without(context_, value, divisor, Side::below).value();
         }
         bool changed = value != before;
         if (reduce == nullptr) {
             for (const Expr factor : product_of(value).above) {
                 const auto inner = only_read(factor);
                 if (!inner) continue;
-                const Renaming here = renaming(program_.equations[*inner], factor);
-                Renaming inside = here;
+                Renaming inside = renaming(program_.equations[*inner], factor);
                 for (auto& [_, place] : inside) place = substitute_indices(context_, place, places);
-                Factors divisors;
-                changed |= take_out(*inner, inside, to, &divisors);
-                for (const Expr divisor : divisors)
-                    value = context_.div(value, substitute_indices(context_, divisor, here));
+                changed |= take_out(*inner, inside, to);
             }
         }
         if (!changed) return false;
