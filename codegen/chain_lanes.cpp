@@ -32,7 +32,7 @@ bool has_lanes_across(Kernel kernel, const Target& target) {
     if (!kernel.body) return true;
     merge_axes(kernel);
     const LanePlan lanes = choose_lanes(kernel, target);
-    return lanes.axis && !lanes.is_reduced_axis && !lanes.is_masked;
+    return lanes.axis && !lanes.is_reduced_axis;
 }
 
 }  // namespace

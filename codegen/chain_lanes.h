@@ -1,6 +1,8 @@
 // codegen/chain_lanes.h – which lanes all stages of a chain of rows have in common
 #pragma once
 
+#include <cstdint>
+
 #include "codegen/lower.h"
 #include "codegen/row_chain.h"
 

@@ -98,4 +98,66 @@ std::vector<StageNodes> values_of_stages(const RowChain& chain) {
     return KeptValues(chain).stages();
 }
 
+std::int64_t bytes_along(const std::vector<Value>& roots, const Kernel& kernel,
+                         std::set<BufferId> buffers) {
+    for_each_node(roots, [&](const Value& node) {
+        const auto* load = std::get_if<Load>(&node->term);
+        if (load != nullptr && moves_along(node, kernel.reduced)) buffers.insert(load->buffer);
+    });
+    std::int64_t bytes = 0;
+    for (const BufferId buffer : buffers)
+        bytes += std::int64_t(size_bytes(kernel.nest.at(buffer).dtype));
+    return bytes;
+}
+
+std::int64_t bytes_of_point(const RowChain& chain, const std::vector<StageNodes>& stages) {
+    std::vector<Value> roots;
+    std::set<BufferId> written;
+    std::int64_t bytes = 0;
+    for (std::size_t s = 0; s < chain.stages.size(); ++s) {
+        const std::vector<Value> own = roots_of(chain.stages[s]);
+        roots.insert(roots.end(), own.begin(), own.end());
+        if (!chain.stages[s].reducer)
+            for (const Store& write : chain.stages[s].writes) written.insert(write.buffer);
+        for (const Value& node : stages[s].kept) bytes += std::int64_t(size_bytes(node->dtype));
+    }
+    return bytes + bytes_along(roots, chain.kernel, std::move(written));
+}
+
+std::vector<Value> loads_of(const RowChain& chain, BufferId buffer) {
+    std::vector<Value> roots;
+    for (const RowStage& stage : chain.stages) {
+        const std::vector<Value> own = roots_of(stage);
+        roots.insert(roots.end(), own.begin(), own.end());
+        for (const Store& write : stage.writes) roots.push_back(write.value);
+    }
+    std::vector<Value> loads;
+    for_each_node(roots, [&](const Value& node) {
+        const auto* load = std::get_if<Load>(&node->term);
+        if (load != nullptr && load->buffer == buffer) loads.push_back(node);
+    });
+    return loads;
+}
+
+Body KeptPlaces::at_point(Kernel& kernel, const StageNodes& stage, const AffineForm& place,
+                          Substitution here,
+                          const std::function<Body(Substitution& here)>& make) const {
+    Body body;
+    for (const Value& node : made_)
+        here.replace(node, make_load(kernel.nest, scratch_.at(node.get()), {place}));
+    for (const Value& node : stage.kept) {
+        const std::vector<Value> value = share(body, {here(node)}, kernel.next_let);
+        body.push_back(make_let(kernel.next_let, value[0]));
+        const Value named = make_let_value(kernel.next_let++, node->dtype);
+        body.push_back(make_store(scratch_.at(node.get()), {place}, named));
+        here.replace(node, named);
+    }
+    append(body, make(here));
+    return body;
+}
+
+void KeptPlaces::finish(const StageNodes& stage) {
+    made_.insert(made_.end(), stage.kept.begin(), stage.kept.end());
+}
+
 }  // namespace ricci::codegen

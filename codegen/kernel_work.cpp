@@ -307,9 +307,6 @@ Work work_of(const Kernel& kernel) {
 
 Work work_of(const RowChain& chain) {
     Counter counter(chain.kernel);
-    const auto contains = [](const std::vector<BufferId>& buffers, BufferId buffer) {
-        return std::ranges::find(buffers, buffer) != buffers.end();
-    };
     for (const RowStage& stage : chain.stages) {
         counter.evaluate({stage.body});
         counter.combine(stage.body);
@@ -319,7 +316,7 @@ Work work_of(const RowChain& chain) {
         view.body = stage.body;
         view.writes = stage.writes;
         count_touches(counter, view, [&](const Touch& touch) {
-            return !contains(touch.is_store ? chain.unread : chain.results, touch.buffer);
+            return touch.is_store ? !chain.is_unread(touch.buffer) : !chain.is_result(touch.buffer);
         });
     }
     return counter.work();

@@ -67,7 +67,7 @@ std::set<std::size_t> later_places(const Kernel& kernel, const std::vector<Kerne
     return later;
 }
 
-/// A way to run a chain of rows.
+/// A way to run a chain of rows. The first that finds one which does better so is taken.
 struct ChainWay {
     ChainRules rules;
     bool (*lower)(RowChain chain, PlanBuilder& builder);

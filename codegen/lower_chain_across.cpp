@@ -1,8 +1,9 @@
 // codegen/lower_chain_across.cpp – chains of rows side by side: lanes are rows, and a task passes
 // over all points of a block of them while they are in cache
 #include <algorithm>
-#include <map>
-#include <set>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
@@ -18,9 +19,9 @@ namespace ricci::codegen {
 namespace {
 
 /// What a block of rows reads, keeps and writes may take of the second-level cache. Narrower blocks
-/// of longer rows gain nothing: 2.6 million elements, their softmax along an axis of 400 takes 0.7
-/// of the time of its steps apart, of 800 as long, of 1600 (one or two vectors wide) 1.7 times (Zen
-/// 4).
+/// of longer rows gain nothing: softmax of 2.6 million numbers along an axis of 400 takes 0.7 of
+/// the time of its steps apart, of 800 as long, of 1600 (one or two vectors wide) 1.7 times (Zen 4,
+/// `ricci bench --threads 1` of softmax over the first axis of 400x6500, 800x3250, 1600x1625).
 constexpr std::int64_t part_of_l2 = 2;
 /// Vectors of rows: they hide latencies, and read more of each page at once.
 constexpr std::int64_t most_side_by_side = 4;
@@ -46,7 +47,7 @@ class ChainAcrossNest {
 
     /// Whether a block stays in cache from stage to stage.
     [[nodiscard]] bool fits() const {
-        return width() * points(kernel_.reduced) * bytes_of_point() <=
+        return width() * points(kernel_.reduced) * bytes_of_point(chain_, stages_) <=
                target_.l2_bytes / part_of_l2;
     }
 
@@ -56,7 +57,7 @@ class ChainAcrossNest {
                 const BufferId column = add_scratch(kernel_.nest, "column", node->dtype,
                                                     points(kernel_.reduced) * width());
                 kernel_.nest.buffers[std::size_t(column)].has_spare_lanes = true;
-                kept_.emplace(node.get(), column);
+                kept_.add(node, column);
             }
         std::vector<Axis> order = kernel_.free;
         std::erase(order, rows_);
@@ -73,27 +74,6 @@ class ChainAcrossNest {
   private:
     [[nodiscard]] std::int64_t width() const { return whole_.lanes * whole_.unroll; }
 
-    /// What is read, kept and written at a point of a row.
-    [[nodiscard]] std::int64_t bytes_of_point() const {
-        std::set<BufferId> buffers;
-        std::int64_t bytes = 0;
-        for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
-            const RowStage& stage = chain_.stages[s];
-            for_each_node(roots_of(stage), [&](const Value& node) {
-                const auto* load = std::get_if<Load>(&node->term);
-                if (load != nullptr && moves_along(node, kernel_.reduced))
-                    buffers.insert(load->buffer);
-            });
-            if (!stage.reducer)
-                for (const Store& write : stage.writes) buffers.insert(write.buffer);
-            for (const Value& node : stages_[s].kept)
-                bytes += std::int64_t(size_bytes(node->dtype));
-        }
-        for (const BufferId buffer : buffers)
-            bytes += std::int64_t(size_bytes(kernel_.nest.at(buffer).dtype));
-        return bytes;
-    }
-
     void describe(const TaskSplit& split) {
         const std::string& axis = kernel_.nest.at(rows_.var).name;
         schedule_.say("chain", "", std::int64_t(chain_.stages.size()),
@@ -101,7 +81,7 @@ class ChainAcrossNest {
         schedule_.say("parallel", "", split.tasks, "tasks of some 0.05 ms, by extents alone");
         schedule_.say("vector", axis, whole_.lanes, "rows side by side");
         schedule_.say("unroll", axis, whole_.unroll, "vectors of rows in a block");
-        if (!kept_.empty())
+        if (kept_.size() > 0)
             schedule_.say("keep", "", std::int64_t(kept_.size()),
                           "values of each element for later passes");
     }
@@ -150,7 +130,7 @@ class ChainAcrossNest {
         lanes_ = lanes;
         first_ = first;
         names_.clear();
-        made_before_.clear();
+        kept_.restart();
         Body body;
         for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
             append(body, name_even(stages_[s].even));
@@ -198,22 +178,10 @@ class ChainAcrossNest {
     Body over_points(std::size_t s,
                      const std::function<Body(Substitution& here, const AffineForm& lane)>& make) {
         Body body = over_lanes(kernel_.nest, lanes_, [&](const AffineForm& lane) {
-            Substitution here = at_lane(lane);
-            const AffineForm place = width() * place_ + lane;
-            for (const Value& node : made_before_)
-                here.replace(node, make_load(kernel_.nest, kept_.at(node.get()), {place}));
-            Body point;
-            for (const Value& node : stages_[s].kept) {
-                const std::vector<Value> value = share(point, {here(node)}, kernel_.next_let);
-                point.push_back(make_let(kernel_.next_let, value[0]));
-                const Value named = make_let_value(kernel_.next_let++, node->dtype);
-                point.push_back(make_store(kept_.at(node.get()), {place}, named));
-                here.replace(node, named);
-            }
-            append(point, make(here, lane));
-            return point;
+            return kept_.at_point(kernel_, stages_[s], width() * place_ + lane, at_lane(lane),
+                                  [&](Substitution& here) { return make(here, lane); });
         });
-        made_before_.insert(made_before_.end(), stages_[s].kept.begin(), stages_[s].kept.end());
+        kept_.finish(stages_[s]);
         append(body, request_outputs(s));
         for (std::size_t i = kernel_.reduced.size(); i-- > 0;) {
             Body loop;
@@ -226,6 +194,7 @@ class ChainAcrossNest {
 
     /// Of what the pass behind a reduction writes, the lines of this point: each row's piece of a
     /// large output lies far from the others, and stores alone would wait for one after the other.
+    /// What lies behind the last row is asked for in vain.
     Body request_outputs(std::size_t s) {
         Body body;
         if (s + 1 == chain_.stages.size() || chain_.stages[s + 1].reducer) return body;
@@ -276,30 +245,18 @@ class ChainAcrossNest {
                 row.push_back(make_let(kernel_.next_let, values[w]));
                 store.value = make_let_value(kernel_.next_let++, values[w]->dtype);
                 row.push_back(make_store(places[w].first, {lane}, store.value));
-                if (!contains(chain_.unread, store.buffer)) row.push_back({std::move(store)});
+                if (!chain_.is_unread(store.buffer)) row.push_back({std::move(store)});
             }
             return row;
         });
         for (std::size_t w = 0; w < places.size(); ++w)
-            if (contains(chain_.results, stage.writes[w].buffer))
+            if (chain_.is_result(stage.writes[w].buffer))
                 name_loads(stage.writes[w].buffer, places[w].second);
         return body;
     }
-    static bool contains(const std::vector<BufferId>& buffers, BufferId buffer) {
-        return std::ranges::find(buffers, buffer) != buffers.end();
-    }
     /// Loads of a result of the row are its name from now on.
     void name_loads(BufferId buffer, const Value& name) {
-        std::set<const ValueNode*> seen;
-        for (const RowStage& stage : chain_.stages) {
-            std::vector<Value> roots = roots_of(stage);
-            for (const Store& write : stage.writes) roots.push_back(write.value);
-            for_each_node(roots, [&](const Value& value) {
-                const auto* load = std::get_if<Load>(&value->term);
-                if (load != nullptr && load->buffer == buffer && seen.insert(value.get()).second)
-                    names_.emplace_back(value, name);
-            });
-        }
+        for (const Value& load : loads_of(chain_, buffer)) names_.emplace_back(load, name);
     }
 
     Body pass(std::size_t s) {
@@ -319,12 +276,11 @@ class ChainAcrossNest {
     std::vector<StageNodes> stages_;
     Lanes whole_;       ///< of a block
     AffineForm place_;  ///< of a point among those of its row
-    std::map<const ValueNode*, BufferId> kept_;
+    KeptPlaces kept_;
     // Of the block that is being made.
     Lanes lanes_;
     AffineForm first_;
     std::vector<std::pair<Value, Value>> names_;  ///< what is known of each row, and its name
-    std::vector<Value> made_before_;              ///< kept values of the stages so far
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // codegen/lower_row_chain.cpp – chains of rows: a task passes over a row while it is in cache
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/error.h"
 #include "codegen/chain_lanes.h"
@@ -25,19 +24,6 @@ constexpr std::int64_t most_kept_bytes = 128 << 10;
 constexpr std::int64_t most_block_bytes = 24 << 10;
 /// Longer work with fewer rows is better off in kernels of two levels, which split rows.
 constexpr std::int64_t fewest_rows = 64;
-
-/// Bytes of a point of a row in what is read that moves along rows, and in other buffers.
-std::int64_t bytes_along(const std::vector<Value>& roots, const Kernel& kernel,
-                         std::set<BufferId> buffers = {}) {
-    for_each_node(roots, [&](const Value& node) {
-        const auto* load = std::get_if<Load>(&node->term);
-        if (load != nullptr && moves_along(node, kernel.reduced)) buffers.insert(load->buffer);
-    });
-    std::int64_t bytes = 0;
-    for (const BufferId buffer : buffers)
-        bytes += std::int64_t(size_bytes(kernel.nest.at(buffer).dtype));
-    return bytes;
-}
 
 class RowChainNest {
   public:
@@ -106,24 +92,9 @@ class RowChainNest {
         if (kernel_.free.empty() || lanes_ == 1) return;
         const Axis& rows = kernel_.free.back();
         if (rows.extent < least_rows_ ||
-            lanes_ * points(kernel_.reduced) * bytes_of_point() > most_block_bytes)
+            lanes_ * points(kernel_.reduced) * bytes_of_point(chain_, stages_) > most_block_bytes)
             return;
         block_ = RowBlock{rows, kernel_.nest.add(Var{kernel_.nest.at(rows.var).name + "0"}), {}};
-    }
-    /// What is read, kept and written at a point of a row.
-    [[nodiscard]] std::int64_t bytes_of_point() const {
-        std::vector<Value> roots;
-        std::set<BufferId> written;
-        std::int64_t bytes = 0;
-        for (std::size_t s = 0; s < chain_.stages.size(); ++s) {
-            const std::vector<Value> own = roots_of(chain_.stages[s]);
-            roots.insert(roots.end(), own.begin(), own.end());
-            if (!chain_.stages[s].reducer)
-                for (const Store& write : chain_.stages[s].writes) written.insert(write.buffer);
-            for (const Value& node : stages_[s].kept)
-                bytes += std::int64_t(size_bytes(node->dtype));
-        }
-        return bytes + bytes_along(roots, kernel_, std::move(written));
     }
     [[nodiscard]] std::int64_t rows_at_once() const { return block_ ? lanes_ : 1; }
     /// Tasks hold whole blocks, but for the last one where rows are left over.
@@ -168,8 +139,8 @@ class RowChainNest {
                 const std::int64_t bytes = elements * std::int64_t(size_bytes(node->dtype));
                 if (bytes > left) return true;
                 left -= bytes;
-                rows_.emplace(node.get(), add_scratch(kernel_.nest, "row", node->dtype,
-                                                      elements * rows_at_once()));
+                kept_.add(node,
+                          add_scratch(kernel_.nest, "row", node->dtype, elements * rows_at_once()));
                 return false;
             });
     }
@@ -184,8 +155,8 @@ class RowChainNest {
         if (block_)
             schedule_.say("block", kernel_.nest.at(block_->axis.var).name, lanes_,
                           "short rows: each pass takes several before the next");
-        if (!rows_.empty())
-            schedule_.say("keep", "", std::int64_t(rows_.size()),
+        if (kept_.size() > 0)
+            schedule_.say("keep", "", std::int64_t(kept_.size()),
                           "values of each element for later passes");
     }
 
@@ -233,19 +204,8 @@ class RowChainNest {
                const std::function<Body(Substitution&)>& make) {
         Substitution here = known_;
         here.replace(axis.var, at);
-        Body body;
         const AffineForm place = here(place_) + points(kernel_.reduced) * row_in_block();
-        for (const Value& node : made_before_)
-            here.replace(node, make_load(kernel_.nest, rows_.at(node.get()), {place}));
-        for (const Value& node : stages_[s].kept) {
-            const std::vector<Value> value = share(body, {here(node)}, kernel_.next_let);
-            body.push_back(make_let(kernel_.next_let, value[0]));
-            const Value named = make_let_value(kernel_.next_let++, node->dtype);
-            body.push_back(make_store(rows_.at(node.get()), {place}, named));
-            here.replace(node, named);
-        }
-        append(body, make(here));
-        return body;
+        return kept_.at_point(kernel_, stages_[s], place, std::move(here), make);
     }
     Body over_points(
         std::size_t s, std::int64_t unroll,
@@ -258,7 +218,7 @@ class RowChainNest {
                                           [&](Substitution& here) { return make(here, offset); });
                          });
                      });
-        made_before_.insert(made_before_.end(), stages_[s].kept.begin(), stages_[s].kept.end());
+        kept_.finish(stages_[s]);
         return body;
     }
 
@@ -354,14 +314,14 @@ class RowChainNest {
         }
         // A value that is the reduced one needs no copy.
         std::erase_if(writes, [&](const Store& write) {
-            if (write.value != reduced || !contains(chain_.results, write.buffer)) return false;
+            if (write.value != reduced || !chain_.is_result(write.buffer)) return false;
             name_loads(write.buffer, reduced);
-            return contains(chain_.unread, write.buffer);
+            return chain_.is_unread(write.buffer);
         });
         if (writes.empty()) return {};
         // Lanes write where each row's element is next to the one before.
         const bool is_in_lanes = std::ranges::all_of(writes, [&](const Store& write) {
-            return contains(chain_.unread, write.buffer) ||
+            return chain_.is_unread(write.buffer) ||
                    (!write.combine && !write.at.computed &&
                     write.at.affine.coefficient(block_->axis.var) == 1);
         });
@@ -382,7 +342,7 @@ class RowChainNest {
             store.at = row(store.at);
             body.push_back(make_let(kernel_.next_let, values[w]));
             store.value = make_let_value(kernel_.next_let++, values[w]->dtype);
-            if (contains(chain_.results, store.buffer) && writes[w].value != named) {
+            if (chain_.is_result(store.buffer) && writes[w].value != named) {
                 Value name = store.value;
                 if (block_) {
                     const auto [buffer, read] = add_row_values(name->dtype);
@@ -391,23 +351,13 @@ class RowChainNest {
                 }
                 name_loads(store.buffer, name);
             }
-            if (!contains(chain_.unread, store.buffer)) body.push_back({std::move(store)});
+            if (!chain_.is_unread(store.buffer)) body.push_back({std::move(store)});
         }
         return body;
     }
-    static bool contains(const std::vector<BufferId>& buffers, BufferId buffer) {
-        return std::ranges::find(buffers, buffer) != buffers.end();
-    }
     /// Loads of a result of the row are its name from now on.
     void name_loads(BufferId buffer, const Value& name) {
-        for (const RowStage& stage : chain_.stages) {
-            std::vector<Value> roots = roots_of(stage);
-            for (const Store& write : stage.writes) roots.push_back(write.value);
-            for_each_node(roots, [&](const Value& value) {
-                const auto* load = std::get_if<Load>(&value->term);
-                if (load != nullptr && load->buffer == buffer) known_.replace(value, name);
-            });
-        }
+        for (const Value& load : loads_of(chain_, buffer)) known_.replace(load, name);
     }
 
     Body pass(std::size_t s) {
@@ -429,10 +379,9 @@ class RowChainNest {
     std::vector<ReducedLoop> loops_;
     AffineForm place_;  ///< of a point among those of its row
     std::vector<StageNodes> stages_;
-    std::map<const ValueNode*, BufferId> rows_;  ///< of kept values
-    std::map<DType, BufferId> partial_;          ///< a vector of partial results for each row
-    std::vector<Value> made_before_;             ///< kept values of the stages so far
-    Substitution known_;                         ///< what has a name at this place of the row
+    KeptPlaces kept_;
+    std::map<DType, BufferId> partial_;  ///< a vector of partial results for each row
+    Substitution known_;                 ///< what has a name at this place of the row
     std::optional<RowBlock> block_;
 };
 

@@ -74,8 +74,9 @@ class Printer {
         depth_ = 1;
         for (const Buffer& buffer : nest_.buffers)
             if (buffer.space != Space::argument)
-                line(format("{} {}: {}[{}]", name(buffer.space), buffer.name,
-                            ricci::name(buffer.dtype), buffer.elements));
+                line(format("{} {}: {}[{}]{}", name(buffer.space), buffer.name,
+                            ricci::name(buffer.dtype), buffer.elements,
+                            buffer.has_spare_lanes ? " with spare lanes" : ""));
         print(nest_.body);
         return std::move(text_);
     }

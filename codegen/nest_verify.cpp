@@ -135,9 +135,12 @@ class Verifier {
         check(guard.condition);
         require(guard.condition->dtype == DType::boolean, "a condition is bool");
         const bool was_apart = is_apart_;
+        const bool was_guarded = is_guarded_;
         is_apart_ = true;
+        is_guarded_ |= in_vector_;
         check(guard.body);
         is_apart_ = was_apart;
+        is_guarded_ = was_guarded;
     }
     void check(const Let& let) {
         check(let.value);
@@ -229,6 +232,11 @@ class Verifier {
                         has_atomic_sum(buffer.dtype),
                     "an atomic store adds to an argument", buffer.name);
         (is_atomic ? atomic_ : ordinary_).insert(store.buffer);
+        if (buffer.has_spare_lanes) {
+            require(buffer.space == Space::scratch, "spare lanes are of scratch", buffer.name);
+            require(!store.combine && !is_guarded_, "what has spare lanes is stored as it is",
+                    buffer.name);
+        }
         if (store.combine)
             require(combines(*store.combine), "stores combine by sum, prod, max or min",
                     buffer.name);
@@ -359,7 +367,8 @@ class Verifier {
     bool in_task_ = false;
     bool is_gpu_ = false;
     bool in_thread_ = false;
-    bool is_apart_ = false;  ///< threads of a block may be here one without the other
+    bool is_guarded_ = false;  ///< lanes may be left out one by one
+    bool is_apart_ = false;    ///< threads of a block may be here one without the other
 };
 
 }  // namespace

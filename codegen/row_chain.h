@@ -13,6 +13,7 @@
 //   - that follow each other, or may: what stands between two of them depends on neither.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <set>
@@ -36,6 +37,13 @@ struct RowChain {
     std::vector<std::size_t> members;  ///< the kernels that it stands for, ascending
     std::vector<BufferId> results;     ///< of rows, read by later stages
     std::vector<BufferId> unread;      ///< of these: read nowhere else, need not be stored
+
+    [[nodiscard]] bool is_result(BufferId buffer) const {
+        return std::ranges::find(results, buffer) != results.end();
+    }
+    [[nodiscard]] bool is_unread(BufferId buffer) const {
+        return std::ranges::find(unread, buffer) != unread.end();
+    }
 };
 
 /// What a device asks of chains.

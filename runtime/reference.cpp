@@ -96,7 +96,8 @@ class Evaluator {
     /// The condition of a reduction.
     struct Condition {
         Terms terms;
-        /// The parts that compare integers alone, by how many of the reduced indices they need:
+        /// The parts that compare integers alone, which no rounding makes doubtful, by how many of
+        /// the reduced indices they need (none: they ask for those of the result):
         /// tested before the other indices are set, so that `sum[i,j,k | t == i && u == j && v ==
         /// k]` takes the sum of three ranges, not their product.
         std::vector<Terms> early;

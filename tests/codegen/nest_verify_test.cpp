@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "codegen/nest_build.h"
+#include "codegen/tile.h"
 #include "tests/support/error_text.h"
 
 using namespace ricci;
@@ -121,6 +122,30 @@ TEST_CASE("registers have constant addresses inside their buffer") {
           "internal: kernel `example` after `test`: a register lies in its buffer: acc");
     CHECK(store_in(Bind::vector, 8, 4) ==
           "internal: kernel `example` after `test`: lanes of a register follow each other: acc");
+}
+
+TEST_CASE("spare lanes are of scratch, and of plain stores under no guard") {
+    Example example;
+    const auto error = [&](Space space, std::optional<Reducer> combine, bool is_guarded) {
+        const BufferId column = example.nest.add(Buffer{.name = "column",
+                                                        .space = space,
+                                                        .elements = 64,
+                                                        .is_written = true,
+                                                        .has_spare_lanes = true});
+        Body body = one(make_store(column, {form(example.i)}, make_number(DType::f32, 0), combine));
+        if (is_guarded)
+            body = guarded(make_operation(Op::lt, {make_index(form(example.i)), make_integer(3)},
+                                          DType::boolean),
+                           std::move(body));
+        return example.error(one(make_loop(example.i, Bind::vector, 16, std::move(body))));
+    };
+    CHECK(error(Space::scratch, std::nullopt, false) == "no error");
+    CHECK(error(Space::argument, std::nullopt, false) ==
+          "internal: kernel `example` after `test`: spare lanes are of scratch: column");
+    const std::string other =
+        "internal: kernel `example` after `test`: what has spare lanes is stored as it is: column";
+    CHECK(error(Space::scratch, Reducer::sum, false) == other);
+    CHECK(error(Space::scratch, std::nullopt, true) == other);
 }
 
 TEST_CASE("vector loops have a power of two of lanes and hold no loops but unrolled ones") {
