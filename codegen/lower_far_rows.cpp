@@ -6,6 +6,8 @@
 // several rows. Of 64 MB, 4096 x 4096: 1.65 ms in pieces of 1 KiB, 1.25 of 4 KiB and eight rows.
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <vector>
 
 #include "base/integer.h"
 #include "codegen/kernel_work.h"
@@ -30,8 +32,9 @@ constexpr std::int64_t vectors_side_by_side = 2;
 constexpr std::int64_t enough_rows = 96;
 /// For so many threads at least.
 constexpr std::int64_t least_tasks = 4;
-/// As `body_cost` estimates; beyond, what is computed takes longer than what is read.
-constexpr double most_cycles = 6;
+/// Of columns: one function and some arithmetic. With two of them what is computed takes longer
+/// than what is read, and code for eight rows long to compile.
+constexpr double most_cycles = 30;
 
 bool has_enough_rows(std::int64_t rows) {
     return rows >= enough_rows || (rows >= 4 * rows_at_once && rows % rows_at_once == 0);
@@ -47,6 +50,31 @@ std::int64_t width_of_piece(const Kernel& kernel, const LanePlan& lanes) {
     const std::int64_t pieces = ceil_div(columns, columns_of_piece(kernel));
     const std::int64_t step = lanes.lanes * vectors_side_by_side;
     return ceil_div(ceil_div(columns, pieces), step) * step;
+}
+
+/// Loads, and what floating operations make of them, that are the same in all columns: each as
+/// large as may be. Computed where they may not be needed, they do no harm.
+std::vector<Value> values_of_row(const Value& root, VarId column) {
+    std::vector<Value> found;
+    std::vector<Value> open{root};
+    while (!open.empty()) {
+        const Value value = open.back();
+        open.pop_back();
+        const bool may_be_early =
+            std::holds_alternative<Load>(value->term) ||
+            (std::holds_alternative<Operate>(value->term) && is_floating(value->dtype));
+        if (std::ranges::find(found, value) != found.end()) continue;
+        if (may_be_early && !depends_on(value, column))
+            found.push_back(value);
+        else
+            std::ranges::copy(operands(value), std::back_inserter(open));
+    }
+    return found;
+}
+
+/// As `body_cost` estimates it, but for what is the same in all columns.
+double cost_of_columns(const Kernel& kernel, VarId column) {
+    return body_cost(kernel) - cost(values_of_row(kernel.body, column));
 }
 
 class FarRows {
@@ -163,12 +191,10 @@ class FarRows {
         for (std::int64_t row = 0; row < count; ++row) {
             Substitution here;
             here.replace(kernel_.reduced.back().var, first_row + form(row));
-            for_each_node({kernel_.body}, [&](const Value& value) {
-                if (!std::holds_alternative<Load>(value->term) || depends_on(value, columns_.var))
-                    return;
+            for (const Value& value : values_of_row(kernel_.body, columns_.var)) {
                 body.push_back(make_let(kernel_.next_let, here(value)));
                 here.replace(value, make_let_value(kernel_.next_let++, value->dtype));
-            });
+            }
             rows.push_back(std::move(here));
         }
         append(body, over_piece([&](const Lanes& lanes, const AffineForm& first) {
@@ -240,7 +266,8 @@ bool lower_far_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& bu
     if (!lanes.axis || lanes.is_reduced_axis || lanes.is_masked || lanes.lanes < 2 ||
         kernel.is_arg_reduction() || !kernel.colliding.empty() || kernel.reduced.empty() ||
         lanes.axis->extent * std::int64_t(size_bytes(kernel.body->dtype)) < least_row_bytes ||
-        !has_enough_rows(kernel.reduced.back().extent) || body_cost(kernel) > most_cycles ||
+        !has_enough_rows(kernel.reduced.back().extent) ||
+        cost_of_columns(kernel, lanes.axis->var) > most_cycles ||
         !reads_far_rows(kernel, lanes, builder.target()))
         return false;
     const ReducedLoops loops = reduced_loops(kernel, kernel.reduced);

@@ -327,8 +327,10 @@ class Factoring {
     };
 
     /// Divides the term instead of what the equation sums up, or of a product there: changes both.
-    /// `places` are those of the equation's indices in the term.
-    bool take_out(std::size_t made, const Renaming& places, Destination& to) {
+    /// `places` are those of the equation's indices in the term. Divisors that are left to the sum
+    /// of a row as a whole go to `of_row`, if given.
+    bool take_out(std::size_t made, const Renaming& places, Destination& to,
+                  Factors* of_row = nullptr) {
         Equation& row = program_.equations[made];
         const auto* reduce = std::get_if<Reduce>(&row.value->term);
         if (reduce != nullptr && reduce->reducer != Reducer::sum) return false;
@@ -339,14 +341,20 @@ class Factoring {
             if (moves(substitute_indices(context_, divisor, places), to))
                 value = without(context_, value, divisor, Side::below).value();
         }
+        if (reduce != nullptr && of_row != nullptr)
+            value = without_last_divisions(value, reduce->indices, places, to, *of_row);
         bool changed = value != before;
         if (reduce == nullptr) {
             for (const Expr factor : product_of(value).above) {
                 const auto inner = only_read(factor);
                 if (!inner) continue;
-                Renaming inside = renaming(program_.equations[*inner], factor);
+                const Renaming here = renaming(program_.equations[*inner], factor);
+                Renaming inside = here;
                 for (auto& [_, place] : inside) place = substitute_indices(context_, place, places);
-                changed |= take_out(*inner, inside, to);
+                Factors divisors;
+                changed |= take_out(*inner, inside, to, &divisors);
+                for (const Expr divisor : divisors)
+                    value = context_.div(value, substitute_indices(context_, divisor, here));
             }
         }
         if (!changed) return false;
@@ -364,6 +372,31 @@ class Factoring {
                         ? value
                         : context_.reduce(Reducer::sum, reduce->indices, reduce->condition, value);
         return true;
+    }
+
+    /// What is summed up, without the divisions that come last and divide the sum as a whole: by
+    /// what the term need not have, as the other terms divide by it in any case, and by what still
+    /// divides the rest. So nothing is summed that is not computed before either, and it is no
+    /// larger than quotients are: X/s, where X may be too large to be squared.
+    Expr without_last_divisions(Expr value, const std::vector<IndexId>& summed,
+                                const Renaming& places, const Destination& to, Factors& divisors) {
+        const auto* apply = std::get_if<Apply>(&value->term);
+        if (apply == nullptr) return value;
+        std::vector<Expr> args = apply->args;
+        if (apply->op == Op::div) {
+            const bool may_leave =
+                !depends_on_any(args[1], summed) && is_in(args[1], product_of(args[0]).below) &&
+                is_in(substitute_indices(context_, args[1], places), to.divisors);
+            if (!may_leave) return value;
+            divisors.push_back(args[1]);
+            return without_last_divisions(args[0], summed, places, to, divisors);
+        }
+        const auto is_factor = [](Expr arg) { return !real_literal(arg); };
+        const bool is_scaled = apply->op == Op::neg || apply->op == Op::mul;
+        if (!is_scaled || std::ranges::count_if(args, is_factor) != 1) return value;
+        Expr& factor = *std::ranges::find_if(args, is_factor);
+        factor = without_last_divisions(factor, summed, places, to, divisors);
+        return context_.apply(apply->op, std::move(args));
     }
 
     /// x != 0 ? value : 0, where another term divides by x in any case.

@@ -17,10 +17,11 @@ namespace ricci::grad {
 /// Adjoints are what depends on `cotangents`; each of their terms has one cotangent as a factor.
 /// The equations of the forward stay as they are.
 ///
-/// A divisor leaves a sum over a row only where another term divides by it at the very same points,
-/// or where it is a sum of exponentials of which the term has one. So where it is 0 the result is
-/// infinite or NaN before and after, and where it divides nothing (rows that are masked or empty)
-/// nothing is divided by it afterwards.
+/// A divisor leaves a sum over a row only where another term divides by it at the very same points
+/// (of several equal ones those that the term need not have divide the sum as a whole, all but
+/// one), or where it is a sum of exponentials of which the term has one. So where it is 0 the
+/// result is infinite or NaN before and after, and where it divides nothing (rows that are masked
+/// or empty) nothing is divided by it afterwards.
 [[nodiscard]] Program with_common_factors(Program program, const std::vector<TensorId>& cotangents);
 
 }  // namespace ricci::grad

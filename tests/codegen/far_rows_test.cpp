@@ -32,10 +32,24 @@ TEST_CASE("so do other bodies, reducers and results of theirs") {
     CHECK(takes_rows("y[j] := relu(sum[i](A[i,j]*x[i]) + b[j])", {{"A", A}, {"x", x}, {"b", row}}));
     CHECK(takes_rows("y[j] := mean[i](A[i,j]^2)", {{"A", A}}));
     CHECK(takes_rows("y[j] += A[i,j]", {{"y", row}, {"A", A}}));
+    CHECK(takes_rows("y[j] := exp(A[i,j])*x[i]", {{"A", A}, {"x", x}}));
     CHECK(takes_rows("y[c,j] := sum[n,i](X[n,c,i,j])", {{"X", array({2, 3, 32, 1030})}}));
     // Of a triangle each result has rows of its own.
     CHECK(takes_rows("y[c,j] := sum[i | i >= c](X[i,j]*c) where c in 0:20",
                      {{"X", array({120, 1030})}}));
+}
+
+TEST_CASE("what is the same in all columns is computed once for a row") {
+    const auto A = array({98, 1030});
+    const auto x = array({98});
+    CHECK(takes_rows("y[j] := A[i,j]*((B[i,j] - x[i])/sqrt(v[i]^2 + 1/10))",
+                     {{"A", A}, {"B", A}, {"x", x}, {"v", x}}));
+    // Loads of places that data choose are early too, the arithmetic of their integers is not.
+    CHECK(takes_rows(
+        "y[j] := A[i,j]*sqrt(abs(x[clamp(k[i])] - 1)) + n[i]//3",
+        {{"A", A}, {"x", x}, {"k", array({98}, DType::i32)}, {"n", array({98}, DType::i32)}}));
+    // Functions of rows are no reason against it.
+    CHECK(takes_rows("y[j] := A[i,j]*exp(x[i])*tanh(x[i])*sin(x[i])", {{"A", A}, {"x", x}}));
 }
 
 TEST_CASE("few pieces are summed in two levels, the last of which is shorter") {
@@ -48,7 +62,7 @@ TEST_CASE("rows that are near, short or in a cache are not") {
     CHECK(!takes_rows("s[j] := A[i,j]", {{"A", array({31, 1040})}}));
     CHECK(!takes_rows("s[j] := A[i,j]", {{"A", array({32, 1040})}}, 1 << 20));
     CHECK(!takes_rows("s[j] := argmax[i](A[i,j])", {{"A", array({32, 1040})}}));
-    CHECK(!takes_rows("s[j] := exp(A[i,j])", {{"A", array({32, 1040})}}));
+    CHECK(!takes_rows("s[j] := exp(A[i,j])*tanh(A[i,j])", {{"A", array({32, 1040})}}));
     CHECK(!takes_rows("s[j] := sum[i | i <= j](A[i,j])", {{"A", array({32, 540})}}));
 }
 

@@ -67,6 +67,35 @@ TEST_CASE("normalisation by mean and variance") {
     check_gradients(text, {{"X", numbers({3, 5})}});
 }
 
+TEST_CASE("of equal divisors all but one divide the sum of a row as a whole") {
+    const std::string text =
+        "m[i] := mean[c](X[i,c]); v[i] := mean[c]((X[i,c]-m[i])^2)\n"
+        "Z[i,c] := (X[i,c] - m[i])/sqrt(v[i] + 1e-5)*g[c] + b[c]";
+    CHECK(gradient_text(text, "X") ==
+          "dX[i,c] := (dZ[i,c]*g[c] - (X[i,c] - m[i])*(sum[c2](dZ[i,c2]*g[c2]*((X[i,c2] - m[i])"
+          "/sqrt(v[i] + 1e-5)))/size(X,1)/sqrt(v[i] + 1e-5)) - sum[c2](dZ[i,c2]*g[c2])/size(X,1))"
+          "/sqrt(v[i] + 1e-5)");
+    check_gradients(text, {{"X", numbers({3, 5})}, {"g", numbers({5}, 7)}, {"b", numbers({5}, 3)}});
+}
+
+TEST_CASE("the gradient of a norm does not overflow where its factors multiplied would") {
+    const Program program =
+        grad::gradient(parse_program("m[i] := mean[c](X[i,c]); v[i] := mean[c]((X[i,c]-m[i])^2)\n"
+                                     "Z[i,c] := (X[i,c] - m[i])/sqrt(v[i])*g[c]"),
+                       "X");
+    const Array x = numbers({3, 50});
+    const Array cotangent = numbers({3, 50}, 6);
+    const Array g = numbers({50}, 7);
+    const Array known = evaluate(program, {{"X", x}, {"g", g}, {"dZ", cotangent}}).at("dX");
+    constexpr double large = 1e153;
+    for (const Array& array : {x, cotangent})
+        for (double& value : array.span<double>()) value *= large;
+    const Array result = evaluate(program, {{"X", x}, {"g", g}, {"dZ", cotangent}}).at("dX");
+    for (std::int64_t i = 0; i < 3; ++i)
+        for (std::int64_t c = 0; c < 50; ++c)
+            CHECK(result.at({i, c}) == doctest::Approx(known.at({i, c})).epsilon(1e-9));
+}
+
 TEST_CASE("the sum of differences to a mean is 0, to anything else it is not") {
     const std::string of_mean = "m[i] := mean[c](X[i,c]); y[i] := sum[c]((X[i,c]-m[i])^2)";
     CHECK(gradient_text(of_mean, "X") ==
