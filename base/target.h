@@ -30,6 +30,7 @@ enum class Forced : std::uint8_t {
     free_lanes,     ///< no tiles, lanes over a free axis
     scalar,         ///< no tiles, no lanes
     chains,         ///< passes over the same rows as one kernel
+    joint_sums,     ///< reductions over the same points in the same loops
     chains_across,  ///< such passes over rows side by side, in lanes across them
     no_chains,
     slices,      ///< kernels that can run slice by slice do, in small slices

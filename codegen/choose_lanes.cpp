@@ -83,6 +83,7 @@ class Chooser {
             case Forced::tiles:
             case Forced::no_chains:
             case Forced::slices:
+            case Forced::joint_sums:
             case Forced::two_levels:
             case Forced::rewritings:    return false;
         }

@@ -61,6 +61,10 @@ struct Kernel {
     /// CPU: bounds of the number of tasks, where other steps' tasks ask for them.
     std::int64_t least_tasks = 1;
     std::int64_t most_tasks = std::numeric_limits<std::int64_t>::max();
+    /// CPU: of reductions that are to share their loops (codegen/joint_sums.h), how many they are
+    /// and what all of them take.
+    std::int64_t joint_kernels = 1;
+    double joint_cycles = 0;
     /// Buffers of the plan that later kernels use. Temporaries that are written are of these from
     /// the start: some later kernel reads them.
     std::set<std::size_t> touched_later;

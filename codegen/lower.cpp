@@ -2,13 +2,16 @@
 #include "codegen/lower.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "base/integer.h"
 #include "codegen/chain_lanes.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
+#include "codegen/joint_sums.h"
 #include "codegen/lane_steps.h"
+#include "codegen/merge_nests.h"
 #include "codegen/narrow_axes.h"
 #include "codegen/side_by_side.h"
 #include "codegen/slices.h"
@@ -112,6 +115,49 @@ bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& buil
     return true;
 }
 
+/// Merges steps of another kernel, which are independent of the first ones, into these as long as
+/// each has a counterpart; the others follow.
+void merge_steps(std::vector<LoweredKernel>& steps, std::vector<LoweredKernel> others,
+                 const Target& target) {
+    std::vector<LoweredKernel> rest;
+    auto next = steps.begin();
+    for (LoweredKernel& other : others) {
+        if (rest.empty())
+            next = std::find_if(next, steps.end(),
+                                [&](LoweredKernel& step) { return merge(step, other, target); });
+        if (!rest.empty() || next == steps.end())
+            rest.push_back(std::move(other));
+        else
+            ++next;
+    }
+    std::ranges::move(rest, std::back_inserter(steps));
+}
+
+/// Whether reductions were found that read the same as kernel `k`, and are lowered now.
+bool lower_joint_sums(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& builder,
+                      const std::set<std::size_t>& read_later) {
+    const Target& target = builder.target();
+    if (target.is_gpu() || target.is_plain || builder.tunings()) return false;
+    const std::vector<std::size_t> members = find_joint_sums(kernels, k, target);
+    if (members.size() < 2) return false;
+    double cycles = 0;
+    for (const std::size_t member : members) cycles += choose_lanes(kernels[member], target).cycles;
+    std::vector<LoweredKernel> steps;
+    for (const std::size_t member : members) {
+        Kernel& kernel = kernels[member];
+        kernel.touched_later.merge(later_places(kernel, kernels, {member}, read_later));
+        kernel.joint_kernels = std::int64_t(members.size());
+        kernel.joint_cycles = cycles;
+        builder.hold();
+        lower(std::move(kernel), builder);
+        merge_steps(steps, builder.release(), target);
+        kernels[member] = {};
+    }
+    for (LoweredKernel& step : steps)
+        builder.add_step(std::move(step.kernel), std::move(step.schedule));
+    return true;
+}
+
 }  // namespace
 
 void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
@@ -121,6 +167,7 @@ void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
         if (kernels[k].writes.empty()) continue;  // lowered along with another one
         if (lower_slices(kernels, k, builder, read_later)) continue;
         if (lower_chain(kernels, k, ways, builder, read_later)) continue;
+        if (lower_joint_sums(kernels, k, builder, read_later)) continue;
         kernels[k].touched_later.merge(later_places(kernels[k], kernels, {k}, read_later));
         lower(std::move(kernels[k]), builder);
         kernels[k] = {};
@@ -151,7 +198,8 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     }
     choose_between_turns(kernel);
     merge_axes(kernel);
-    const LanePlan lanes = choose_lanes(kernel, builder.target());
+    LanePlan lanes = choose_lanes(kernel, builder.target());
+    if (kernel.joint_kernels > 1) lanes.cycles = kernel.joint_cycles;
     if (!kernel.body) {
         lower_pointwise(std::move(kernel), lanes, builder);
         return;

@@ -48,9 +48,9 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
     const std::int64_t registers = builder.target().vector_registers;
     SharedLoads shared{.held = held_loads(kernel, lanes)};
     // Some registers are left for what the body computes.
-    std::int64_t most = registers / 2;
+    std::int64_t most = registers / 2 / kernel.joint_kernels;
     const std::int64_t with_held =
-        (registers - registers / 4) / std::int64_t(1 + shared.held.size());
+        (registers - registers / 4) / kernel.joint_kernels / std::int64_t(1 + shared.held.size());
     if (with_held < 2)
         shared.held.clear();
     else

@@ -74,6 +74,14 @@ std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t e
                        .is_of_slice = is_of_slice});
 }
 
+void PlanBuilder::hold() { held_.emplace(); }
+
+std::vector<LoweredKernel> PlanBuilder::release() {
+    std::vector<LoweredKernel> held = std::move(*held_);
+    held_.reset();
+    return held;
+}
+
 void PlanBuilder::begin_slices(std::int64_t slices) { slices_ = slices; }
 
 void PlanBuilder::end_slices() {
@@ -104,6 +112,10 @@ void PlanBuilder::add_library_call(LibraryCall call, std::size_t first) {
 
 void PlanBuilder::add_step(Kernel kernel, Schedule schedule) {
     if (task_count(kernel.nest) == 0) return;
+    if (held_) {
+        held_->push_back({std::move(kernel), std::move(schedule)});
+        return;
+    }
     drop_unused_buffers(kernel);
     if (!kernel.slices.empty()) repeat_for_slices(kernel);
     kernel.nest.name = format("k{}_{}", plan_.nests.size(), kernel.nest.name);

@@ -1,6 +1,7 @@
 // codegen/plan_builder.h – a plan being made: where strategies put their kernels and buffers
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,12 @@
 #include "codegen/plan.h"
 
 namespace ricci::codegen {
+
+/// A kernel whose nest has its body, and how that came about.
+struct LoweredKernel {
+    Kernel kernel;
+    Schedule schedule;
+};
 
 class PlanBuilder {
   public:
@@ -30,6 +37,10 @@ class PlanBuilder {
     /// A kernel whose nest has its body: runs the passes on it and makes it the next step. A nest
     /// without tasks makes no step.
     void add_step(Kernel kernel, Schedule schedule);
+
+    /// What is added from now until `release` is held back, and given to the caller.
+    void hold();
+    [[nodiscard]] std::vector<LoweredKernel> release();
 
     /// Steps of kernels with slices from now until `end_slices` are run slice by slice, after those
     /// of kernels without.
@@ -53,6 +64,7 @@ class PlanBuilder {
     const DumpHook& dump_;
     Tunings tunings_;
     Plan plan_;
+    std::optional<std::vector<LoweredKernel>> held_;
     std::int64_t slices_ = 0;        ///< of the loop being made
     std::vector<Step> slice_steps_;  ///< of the loop being made
 };

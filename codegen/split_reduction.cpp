@@ -84,6 +84,8 @@ Kernel total_kernel(const Kernel& kernel, const Axis& chunk, const Parts& parts,
     Kernel total = kernel;
     total.reduced = {chunk};
     total.conditions = {};
+    total.joint_kernels = 1;
+    total.joint_cycles = 0;
     const AffineForm at = flat(kernel.free) + form(chunk.var, points(kernel.free));
     const auto load = [&](std::size_t place) {
         return make_load(total.nest, total.argument(builder.plan(), place, false), {at});

@@ -30,11 +30,17 @@ struct Case {
     const char* name;
 };
 constexpr std::array cases = {
-    Case{Forced::tiles, "tiles"},           Case{Forced::reduced_lanes, "reduced_lanes"},
-    Case{Forced::free_lanes, "free_lanes"}, Case{Forced::scalar, "scalar"},
-    Case{Forced::chains, "chains"},         Case{Forced::no_chains, "no_chains"},
-    Case{Forced::slices, "slices"},         Case{Forced::two_levels, "two_levels"},
-    Case{Forced::rewritings, "rewritings"}, Case{Forced::chains_across, "chains_across"},
+    Case{Forced::tiles, "tiles"},
+    Case{Forced::reduced_lanes, "reduced_lanes"},
+    Case{Forced::free_lanes, "free_lanes"},
+    Case{Forced::scalar, "scalar"},
+    Case{Forced::chains, "chains"},
+    Case{Forced::no_chains, "no_chains"},
+    Case{Forced::slices, "slices"},
+    Case{Forced::two_levels, "two_levels"},
+    Case{Forced::joint_sums, "joint_sums"},
+    Case{Forced::rewritings, "rewritings"},
+    Case{Forced::chains_across, "chains_across"},
 };
 
 /// A machine of the seed's width, whose first-level cache holds next to nothing, the second few
