@@ -1,5 +1,6 @@
 // tests/tools/commands_test.cpp – ricci grad, explain, check, bench, einsum, emit, info
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -441,6 +442,19 @@ TEST_CASE("bench prints a row for the program and each gradient") {
     CHECK(one.find("\ndx ") != std::string::npos);
     CHECK(one.find("together") == std::string::npos);
     CHECK(one.find("in one program") == std::string::npos);
+}
+
+TEST_CASE("bench counts the points that an element of a gradient has, not all that a sum names") {
+    const std::string rows = run({"bench", "Y[i,k] := X[i,k+1] - X[i,k] where k in 0:767",
+                                  "X=64x768:f32", "--grad", "--threads", "1"})
+                                 .out;
+    const std::size_t row = rows.find("\ndX ");
+    REQUIRE(row != std::string::npos);
+    std::istringstream words(rows.substr(row));
+    std::string word;
+    // dX, median, unit, least, unit, GFLOP/s, GB/s, % FMA
+    for (int n = 0; n < 8; ++n) words >> word;
+    CHECK(std::stod(word) < 100);
 }
 
 TEST_CASE("einsum follows numpy's notation") {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "codegen/contraction_order.h"
 #include "codegen/cpu/compile.h"
+#include "codegen/few_points.h"
 #include "codegen/implied_conditions.h"
 #include "codegen/plan.h"
 #include "codegen/residue_classes.h"
@@ -154,10 +155,11 @@ class Row {
                 signature.emplace(argument, runtime::spec_of(array, array.rank() == 0));
         const BoundProgram bound =
             ricci::bind(canonicalise(function.program()), signature, outputs);
-        // Of a strided gradient only the points that count: those of the residue classes.
+        // Of the gradient of a slice or of a strided read only the points that count: the few that
+        // an element has, those of the residue classes.
         work_ = work_of(codegen::with_residue_classes(
-            codegen::with_contraction_order(
-                codegen::without_implied_conditions(in_real_numbers(bound))),
+            codegen::with_few_points(codegen::with_contraction_order(
+                codegen::without_implied_conditions(in_real_numbers(bound)))),
             0));
         if (bound.at(bound.outputs.front()).dtype == DType::f64)
             compiled_.arithmetic.unit = Arithmetic::Unit::f64;
