@@ -88,6 +88,7 @@ class Finder {
         collect_leaves(kernel_.body);
         if (leaves_.size() < 2 || !split_axes()) {
             leaves_.clear();
+            visited_.clear();
             result_ = {};
             collect_factors(kernel_.body);
             if (leaves_.size() < 2 || !split_axes()) return std::nullopt;
@@ -120,7 +121,7 @@ class Finder {
     /// `x[n,t]*exp(-(g[k]-g[t])^2)` no atom of the second says that it is one of columns.
     void collect_factors(const Value& value) {
         const Axes axes = dependence_.of(value);
-        if ((axes & dependence_.reduced()).none()) return;
+        if ((axes & dependence_.reduced()).none() || !visited_.insert(value.get()).second) return;
         if (is_operation(value, Op::mul) || is_operation(value, Op::neg)) {
             for (const Value& operand : operands(value)) collect_factors(operand);
             return;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <unordered_set>
 #include <vector>
 
 #include "base/integer.h"
@@ -57,13 +58,14 @@ std::int64_t width_of_piece(const Kernel& kernel, const LanePlan& lanes) {
 std::vector<Value> values_of_row(const Value& root, VarId column) {
     std::vector<Value> found;
     std::vector<Value> open{root};
+    std::unordered_set<const ValueNode*> seen;
     while (!open.empty()) {
         const Value value = open.back();
         open.pop_back();
+        if (!seen.insert(value.get()).second) continue;
         const bool may_be_early =
             std::holds_alternative<Load>(value->term) ||
             (std::holds_alternative<Operate>(value->term) && is_floating(value->dtype));
-        if (std::ranges::find(found, value) != found.end()) continue;
         if (may_be_early && !depends_on(value, column))
             found.push_back(value);
         else
@@ -187,11 +189,12 @@ class FarRows {
     /// where it may not be needed: every place of a bound program is inside.
     Body add_rows(const AffineForm& first_row, std::int64_t count) {
         Body body;
+        const std::vector<Value> same = values_of_row(kernel_.body, columns_.var);
         std::vector<Substitution> rows;
         for (std::int64_t row = 0; row < count; ++row) {
             Substitution here;
             here.replace(kernel_.reduced.back().var, first_row + form(row));
-            for (const Value& value : values_of_row(kernel_.body, columns_.var)) {
+            for (const Value& value : same) {
                 body.push_back(make_let(kernel_.next_let, here(value)));
                 here.replace(value, make_let_value(kernel_.next_let++, value->dtype));
             }

@@ -65,16 +65,16 @@ bool is_plain(const Body& body) {
 }
 
 /// Calls `visit` for every statement of the body and those inside.
-template <class Visit>
-void for_each_statement(Body& body, const Visit& visit) {
-    for (Stmt& stmt : body) {
+template <class AnyBody, class Visit>
+void for_each_statement(AnyBody& body, const Visit& visit) {
+    for (auto& stmt : body) {
         visit(stmt);
         if (auto* loop = std::get_if<Loop>(&stmt.node)) for_each_statement(loop->body, visit);
         if (auto* guard = std::get_if<Guard>(&stmt.node)) for_each_statement(guard->body, visit);
     }
 }
 
-std::uint32_t next_let(Body body) {
+std::uint32_t next_let(const Body& body) {
     std::uint32_t next = 1;
     for_each_statement(body, [&](const Stmt& stmt) {
         if (const auto* let = std::get_if<Let>(&stmt.node)) next = std::max(next, let->number + 1);
@@ -130,8 +130,10 @@ std::optional<Body> zipped(const Body& a, const Body& b) {
     return all ? std::move(all) : zipped(a, b, Depth::outer_loops);
 }
 
-/// Makes `b` part of `a`; `b_body`, where it stands, then speaks of the variables of `a`.
-bool join(Stmt& a, Stmt& b, Body& b_body) {
+/// Makes one statement of `b_body` part of `a`: what stands behind it then speaks of the variables
+/// of `a`.
+bool join(Stmt& a, Body& b_body, std::size_t place) {
+    Stmt& b = b_body[place];
     auto* let = std::get_if<LetVar>(&a.node);
     auto* other_let = std::get_if<LetVar>(&b.node);
     if (let && other_let) {
@@ -140,7 +142,10 @@ bool join(Stmt& a, Stmt& b, Body& b_body) {
             return false;
         Substitution to;
         to.replace(other_let->var, form(let->var));
-        substitute(b_body, to);
+        Body behind(std::make_move_iterator(b_body.begin() + std::ptrdiff_t(place) + 1),
+                    std::make_move_iterator(b_body.end()));
+        substitute(behind, to);
+        std::ranges::move(behind, b_body.begin() + std::ptrdiff_t(place) + 1);
         return true;
     }
     auto* guard = std::get_if<Guard>(&a.node);
@@ -177,9 +182,9 @@ std::optional<Body> zipped(Body a, Body b, Depth depth) {
     std::size_t next = 0;
     std::size_t next_other = 0;
     for (std::size_t n = 0; n < common.size(); ++n) {
+        if (!join(a[common[n]], b, other[n])) return std::nullopt;
         take(a, next, common[n]);
         take(b, next_other, other[n]);
-        if (!join(a[common[n]], b[other[n]], b)) return std::nullopt;
         next = common[n] + 1;
         next_other = other[n] + 1;
         result.push_back(std::move(a[common[n]]));

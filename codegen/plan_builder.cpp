@@ -74,9 +74,13 @@ std::size_t PlanBuilder::temporary(std::string name, DType dtype, std::int64_t e
                        .is_of_slice = is_of_slice});
 }
 
-void PlanBuilder::hold() { held_.emplace(); }
+void PlanBuilder::hold() {
+    RICCI_ASSERT(!held_, "steps are held back already");
+    held_.emplace();
+}
 
 std::vector<LoweredKernel> PlanBuilder::release() {
+    RICCI_ASSERT(held_.has_value(), "no steps are held back");
     std::vector<LoweredKernel> held = std::move(*held_);
     held_.reset();
     return held;
@@ -93,6 +97,7 @@ void PlanBuilder::end_slices() {
 }
 
 void PlanBuilder::begin_choice(Choice choice) {
+    RICCI_ASSERT(!held_, "a choice is of steps that are held back");
     choice.first_step = plan_.steps.size();
     plan_.choices.push_back(std::move(choice));
 }
@@ -105,6 +110,7 @@ void PlanBuilder::add_check(std::size_t check, std::size_t buffer) {
 }
 
 void PlanBuilder::add_library_call(LibraryCall call, std::size_t first) {
+    RICCI_ASSERT(!held_, "a library stands for steps that are held back");
     call.first_step = first;
     call.step_count = plan_.steps.size() - first;
     if (call.step_count > 0) plan_.library_calls.push_back(std::move(call));

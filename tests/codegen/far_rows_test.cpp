@@ -52,6 +52,15 @@ TEST_CASE("what is the same in all columns is computed once for a row") {
     CHECK(takes_rows("y[j] := A[i,j]*exp(x[i])*tanh(x[i])*sin(x[i])", {{"A", A}, {"x", x}}));
 }
 
+TEST_CASE("terms that share their parts many times over take no longer") {
+    std::string text = "u0[i,j] := A[i,j]*A[i,j] + A[i,j]\n";
+    for (int n = 1; n < 40; ++n)
+        text += "u" + std::to_string(n) + "[i,j] := u" + std::to_string(n - 1) + "[i,j]*u" +
+                std::to_string(n - 1) + "[i,j]\n";
+    const BoundProgram program = bound(text + "s[j] := u39[i,j]", {{"A", array({1400, 1040})}});
+    CHECK(!codegen::plan(program, example_target(64)).steps.empty());
+}
+
 TEST_CASE("few pieces are summed in two levels, the last of which is shorter") {
     CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({288, 1040})}}, 1024, Forced::two_levels));
     CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({301, 1040})}}, 1024, Forced::two_levels));
