@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/integer.h"
+#include "codegen/equal_values.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 
@@ -22,35 +23,15 @@ bool are_equal(const LoopBound& a, const LoopBound& b) {
     });
 }
 
-bool are_equal(const Value& a, const Value& b);
-bool are_equal(const Address& a, const Address& b) {
-    if (!a.computed || !b.computed) return a.affine == b.affine && a.computed == b.computed;
-    return a.affine == b.affine && are_equal(a.computed, b.computed);
-}
-bool are_equal(const std::vector<Value>& a, const std::vector<Value>& b) {
-    return std::ranges::equal(
-        a, b, [](const Value& one, const Value& other) { return are_equal(one, other); });
+/// The value with equal nodes as one, from its operands on.
+Value unified(const Value& value, EqualValues& unify, Substitution& to) {
+    for (const Value& operand : operands(value)) to.replace(operand, unified(operand, unify, to));
+    return unify(to(value));
 }
 bool are_equal(const Value& a, const Value& b) {
-    if (a == b) return true;
-    if (a->dtype != b->dtype || a->term.index() != b->term.index()) return false;
-    if (const auto* constant = std::get_if<Constant>(&a->term))
-        return *constant == std::get<Constant>(b->term);
-    if (const auto* var = std::get_if<VarValue>(&a->term))
-        return var->form == std::get<VarValue>(b->term).form;
-    if (const auto* load = std::get_if<Load>(&a->term)) {
-        const auto& other = std::get<Load>(b->term);
-        return load->buffer == other.buffer && are_equal(load->at, other.at);
-    }
-    if (const auto* operate = std::get_if<Operate>(&a->term)) {
-        const auto& other = std::get<Operate>(b->term);
-        return operate->op == other.op && are_equal(operate->args, other.args);
-    }
-    if (const auto* convert = std::get_if<Convert>(&a->term)) {
-        const auto& other = std::get<Convert>(b->term);
-        return convert->wraps == other.wraps && are_equal(convert->a, other.a);
-    }
-    return std::get<LetValue>(a->term).number == std::get<LetValue>(b->term).number;
+    EqualValues unify;
+    Substitution to;
+    return unified(a, unify, to) == unified(b, unify, to);
 }
 
 /// Whether a nest has nothing but loops, guards, names and stores.
@@ -198,9 +179,8 @@ std::int64_t registers_of(const Nest& nest, const Target& target) {
     std::int64_t vectors = 0;
     for (const Buffer& buffer : nest.buffers)
         if (buffer.space == Space::registers)
-            vectors += (buffer.elements * std::int64_t(size_bytes(buffer.dtype)) +
-                        target.vector_bytes - 1) /
-                       target.vector_bytes;
+            vectors += ceil_div(buffer.elements * std::int64_t(size_bytes(buffer.dtype)),
+                                std::int64_t(target.vector_bytes));
     return vectors;
 }
 
