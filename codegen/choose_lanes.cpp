@@ -33,8 +33,6 @@ constexpr std::int64_t least_results = 8;
 /// Of bodies that compute more, as an exponential does (20), loads are the least part, and what
 /// they hold needs the registers.
 constexpr double most_shared_operations = 19;
-/// Squares of fewer lanes are not transposed in registers.
-constexpr std::int64_t least_square = 4;
 
 class Chooser {
   public:
@@ -120,15 +118,24 @@ class Chooser {
     }
 
     /// How much of a far load along the lanes is done in squares, transposed in registers
-    /// (free_lanes): those points of the axis along which it is contiguous that fill squares.
+    /// (free_lanes, lower_far_rows): those points of the axis along which it is contiguous that
+    /// fill squares.
     [[nodiscard]] double share_in_squares(const Touch& load, const Axis& axis,
                                           std::int64_t lanes) const {
-        if (kernel_.body || load.is_store || load.is_computed || lanes < least_square) return 0;
+        if (load.is_store || load.is_computed || lanes < least_square) return 0;
+        const auto share = [&](const Axis& other) {
+            const std::int64_t in_squares = other.extent / lanes * lanes;
+            return load.address.coefficient(other.var) == 1
+                       ? double(in_squares) / double(other.extent)
+                       : 0;
+        };
+        if (kernel_.body) {
+            const std::optional<Axis> other = axis_of_squares(kernel_, axis, lanes);
+            return other && load.is_reduced ? share(*other) : 0;
+        }
         for (const Axis& other : kernel_.free) {
             if (other == axis || other.extent < lanes || kernel_.collides(other.var)) continue;
-            if (load.address.coefficient(other.var) != 1) continue;
-            const std::int64_t in_squares = other.extent / lanes * lanes;
-            return double(in_squares) / double(other.extent);
+            if (const double found = share(other); found > 0) return found;
         }
         return 0;
     }

@@ -213,6 +213,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         return;
     }
     if (lower_far_rows(kernel, lanes, builder, splitting)) return;
+    if (splitting == Splitting::allowed && lower_crossed_sum(kernel, lanes, builder)) return;
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, units(kernel, lanes, builder.target()),
                             cycles_of_sum(kernel, lanes, builder.target()), builder))

@@ -40,6 +40,17 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
 [[nodiscard]] bool lower_far_rows(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder,
                                   Splitting splitting);
 
+/// The reduced axis, if there is one, along which an operand is contiguous that is far from lane to
+/// lane of the free axis `lane`, where another one is contiguous: sums over it by `lower_far_rows`
+/// run in squares of both axes, of which the far operand is transposed in registers.
+[[nodiscard]] std::optional<Axis> axis_of_squares(const Kernel& kernel, const Axis& lane,
+                                                  std::int64_t lanes);
+
+/// A sum over the lanes' axis too where that would be such an axis if it were free: as sums of its
+/// points, then their sum. False, and nothing done, for others.
+[[nodiscard]] bool lower_crossed_sum(const Kernel& kernel, const LanePlan& lanes,
+                                     PlanBuilder& builder);
+
 /// Lanes over a reduced axis, several vectors of partial results folded at the end of each row.
 void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
 
@@ -83,9 +94,12 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting:
 /// Lowers a reduction of `cycles` in two levels, where it can do few `units` of work side by side:
 /// chunks of its longest axis into a temporary, then their total. Chunks depend on extents and
 /// costs alone. False, and nothing done, when one level keeps all threads busy and no
-/// `least_chunks` are asked for, or the kernel cannot be split.
+/// `least_chunks` are asked for, or the kernel cannot be split; nor where chunks are of unequal
+/// lengths and only `equal` ones will do.
+enum class Chunks : std::uint8_t { any, equal };
 [[nodiscard]] bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
-                                       PlanBuilder& builder, std::int64_t least_chunks = 1);
+                                       PlanBuilder& builder, std::int64_t least_chunks = 1,
+                                       Chunks chunks = Chunks::any);
 
 /// Lowers a reduction in lanes along a reduced axis in the order of memory: where other results
 /// stand between the points of a reduced axis, each result would be read in short pieces from far

@@ -201,8 +201,21 @@ bool lower_in_order_of_memory(const Kernel& kernel, PlanBuilder& builder) {
     return false;
 }
 
+bool lower_crossed_sum(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder) {
+    if (!lanes.is_reduced_axis) return false;
+    const auto axis = std::ranges::find(kernel.reduced, *lanes.axis);
+    const auto cut = std::size_t(axis - kernel.reduced.begin());
+    if (!may_be_split(kernel, cut)) return false;
+    Kernel columns = kernel;
+    std::erase(columns.reduced, *lanes.axis);
+    columns.free.push_back(*lanes.axis);
+    if (!axis_of_squares(columns, *lanes.axis, lanes.lanes)) return false;
+    lower_levels(kernel, cut, 1, builder);
+    return true;
+}
+
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
-                         PlanBuilder& builder, std::int64_t least_chunks) {
+                         PlanBuilder& builder, std::int64_t least_chunks, Chunks chunks) {
     if (kernel.reduced.empty()) return false;
     const std::size_t cut = longest(kernel.reduced);
     if (!may_be_split(kernel, cut)) return false;
@@ -211,7 +224,7 @@ bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles
     if (wanted < 2) return false;
     const std::int64_t extent = kernel.reduced[cut].extent;
     const std::int64_t length = chunk_length(extent, std::min(wanted, extent));
-    if (length >= extent) return false;
+    if (length >= extent || (chunks == Chunks::equal && extent % length != 0)) return false;
     lower_levels(kernel, cut, length, builder);
     return true;
 }

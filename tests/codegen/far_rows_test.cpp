@@ -66,6 +66,64 @@ TEST_CASE("few pieces are summed in two levels, the last of which is shorter") {
     CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({301, 1040})}}, 1024, Forced::two_levels));
 }
 
+/// Whether squares of rows and columns are transposed, whatever a cache holds.
+bool takes_squares(const std::string& text, const Signature& signature,
+                   Forced forced = Forced::nothing) {
+    return has_directive("squares are transposed", text, signature, 1 << 20, forced);
+}
+
+TEST_CASE("an operand along the rows is summed in squares") {
+    // Whole strips; rows and columns left over; fewer columns than a vector has lanes.
+    for (const auto& [rows, columns] : {std::pair{128, 256}, {97, 300}, {64, 21}, {333, 16}})
+        for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::bf16, DType::u8})
+            CHECK(takes_squares("s[i] := A[i,k]*B[k,i]", {{"A", array({columns, rows}, dtype)},
+                                                          {"B", array({rows, columns}, dtype)}}));
+    const auto A = array({99, 102});
+    const auto B = array({102, 99});
+    const auto w = array({102});
+    CHECK(takes_squares("s[i] := relu(sum[k](A[i,k]*B[k,i]*w[k]) + 1)",
+                        {{"A", A}, {"B", B}, {"w", w}}));
+    CHECK(takes_squares("s[i] := max[k](abs(A[i,k] - B[k,i]))", {{"A", A}, {"B", B}}));
+    CHECK(takes_squares("s[i] += exp(A[i,k] - B[k,i])", {{"s", array({99})}, {"A", A}, {"B", B}}));
+    CHECK(takes_squares("s[i] := mean[k]((S[i,k] - S[k,i])^2)", {{"S", array({70, 70})}}));
+    CHECK(takes_squares("s[n,i] := A[n,i,k]*B[n,k,i]",
+                        {{"A", array({3, 40, 50})}, {"B", array({3, 50, 40})}}));
+    CHECK(takes_squares("s[i,j] := A[i,j,k]*B[k,j,i]",
+                        {{"A", array({40, 3, 50})}, {"B", array({50, 3, 40})}}));
+    CHECK(takes_squares("s[i] := A[i,n,k]*B[n,k,i]",
+                        {{"A", array({40, 3, 50})}, {"B", array({3, 50, 40})}}));
+    CHECK(takes_squares("s[i] := A[i,k+1]*A[i,k]*B[k+2,i+1] where k in 0:50, i in 0:40",
+                        {{"A", array({40, 51})}, {"B", array({52, 41})}}));
+}
+
+TEST_CASE("a full sum of the kind is one of columns first") {
+    const auto A = array({100, 130});
+    const auto B = array({130, 100});
+    CHECK(takes_squares("s := A[i,k]*B[k,i]", {{"A", A}, {"B", B}}));
+    CHECK(takes_squares("s := max[i,k](A[i,k] + B[k,i])", {{"A", A}, {"B", B}}));
+    CHECK(takes_squares("s := (S[i,k] - S[k,i])^2", {{"S", array({70, 70})}}));
+    CHECK(takes_squares("s[n] := A[n,i,k]*B[n,k,i]",
+                        {{"A", array({3, 40, 50})}, {"B", array({3, 50, 40})}}));
+}
+
+TEST_CASE("long rows of few columns are summed in squares in two levels, if chunks are equal") {
+    const Signature equal = {{"A", array({40, 96})}, {"B", array({96, 40})}};
+    CHECK(takes_squares("s[i] := A[i,k]*B[k,i]", equal, Forced::two_levels));
+    const Signature prime = {{"A", array({40, 97})}, {"B", array({97, 40})}};
+    CHECK(takes_squares("s[i] := A[i,k]*B[k,i]", prime, Forced::two_levels));
+}
+
+TEST_CASE("places, conditions, few rows and strided lanes are not summed in squares") {
+    const Signature square = {{"A", array({70, 70})}, {"B", array({70, 70})}};
+    CHECK(!takes_squares("s[i] := argmax[k](A[i,k]*B[k,i])", square));
+    CHECK(!takes_squares("s[i] := sum[k | k <= i](A[i,k]*B[k,i])", square));
+    CHECK(!takes_squares("s[i] := A[i,k]*B[k,i]", {{"A", array({70, 7})}, {"B", array({7, 70})}}));
+    CHECK(!takes_squares("s[i] := A[i,k]*b[k]", {{"A", array({70, 70})}, {"b", array({70})}}));
+    // Lanes of which no operand is contiguous gain nothing.
+    CHECK(!takes_squares("s[i] := A[i,k]*B[k,2*i]",
+                         {{"A", array({40, 50})}, {"B", array({50, 80})}}));
+}
+
 TEST_CASE("rows that are near, short or in a cache are not") {
     CHECK(!takes_rows("s[j] := A[i,j]", {{"A", array({64, 300})}}));
     CHECK(!takes_rows("s[j] := A[i,j]", {{"A", array({31, 1040})}}));
