@@ -30,9 +30,6 @@ constexpr double mask_cycles = 1;
 constexpr double fold_together_cycles = 6;
 /// So many sums side by side hide the latency of a multiply-add.
 constexpr std::int64_t least_results = 8;
-/// Of bodies that compute more, as an exponential does (20), loads are the least part, and what
-/// they hold needs the registers.
-constexpr double most_shared_operations = 19;
 
 class Chooser {
   public:

@@ -128,6 +128,7 @@ class FreeLanes {
             std::erase(kernel_.free, row_axis_);
             return;
         }
+        if (body_cost(kernel_) > most_shared_operations) return;
         const std::int64_t most = vectors_side_by_side / unroll_;
         const std::vector<Touch> all =
             touches(has_masked_stores(target_) ? with_plain_reads(kernel_) : kernel_);

@@ -25,6 +25,7 @@
 #include "codegen/plan_builder.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
+#include "codegen/stored_terms.h"
 #include "codegen/unread.h"
 #include "dsl/walk.h"
 
@@ -50,6 +51,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     BoundProgram result = program;
     const bool is_forced = target.forced == Forced::rewritings;
     // People read what they wrote.
+    if (!target.is_plain) result = with_stored_terms(std::move(result));
     if (!target.is_plain)
         result = with_contraction_order(without_implied_conditions(std::move(result)),
                                         is_forced ? 0 : least_points_of_order);
