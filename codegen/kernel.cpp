@@ -215,18 +215,18 @@ bool is_inside_everywhere(const Kernel& kernel, const Value& root) {
     return is_inside;
 }
 
-bool is_contiguous(const Value& root, VarId var) {
+bool is_contiguous(const Value& root, VarId var, std::int64_t most_step) {
     bool moves = false;
-    bool by_one = true;
+    bool are_near = true;
     for_each_node({root}, [&](const Value& value) {
         const auto* load = std::get_if<Load>(&value->term);
         if (load == nullptr) return;
         const std::int64_t step = load->at.affine.coefficient(var);
         moves |= step != 0;
-        by_one &= step == 0 || step == 1;
-        by_one &= !load->at.computed || !depends_on(load->at.computed, var);
+        are_near &= step >= 0 && step <= most_step;
+        are_near &= !load->at.computed || !depends_on(load->at.computed, var);
     });
-    return moves && by_one;
+    return moves && are_near;
 }
 
 void merge_axes(Kernel& kernel) {

@@ -122,8 +122,9 @@ struct Touch {
 /// conditions.
 [[nodiscard]] bool is_inside_everywhere(const Kernel& kernel, const Value& root);
 
-/// Whether the value moves along the axis, and every load in it that does moves by one element.
-[[nodiscard]] bool is_contiguous(const Value& root, VarId var);
+/// Whether the value moves along the axis, and every load in it that does moves by one element, or
+/// by up to `most_step`.
+[[nodiscard]] bool is_contiguous(const Value& root, VarId var, std::int64_t most_step = 1);
 
 /// Cycles of a scalar core for one evaluation, roughly: what tasks and inlining go by.
 [[nodiscard]] double cost(const std::vector<Value>& values);

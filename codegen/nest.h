@@ -40,7 +40,8 @@
 // of a vector.
 //
 // Hint to emitters: an `unroll` loop directly around a vector loop of as many lanes, whose load
-// moves by 1 with the unrolled variable and by another step with the lane, is a register transpose.
+// moves by up to four elements with the unrolled variable and by another step with the lane, is a
+// register transpose.
 #pragma once
 
 #include <cstdint>

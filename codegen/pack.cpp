@@ -9,6 +9,7 @@
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
 #include "codegen/kernel_work.h"
+#include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
@@ -317,16 +318,22 @@ class Packer {
         std::vector<Axis> axes = {kernel_.reduced.rbegin(), kernel_.reduced.rend()};
         if (kernel_.conditions.is_empty())
             axes.insert(axes.end(), panels_.outer.begin(), panels_.outer.end());
-        for (const Axis& axis : axes)
-            if (lines_along(axis) >= least && is_contiguous(term_, axis.var) &&
-                is_unconditional(axis)) {
-                squares_ = axis;
-                side_of_square_ = best_side(lines_along(axis), least);
-                break;
-            }
+        for (const std::int64_t step : {std::int64_t{1}, longest_step_of_squares()})
+            for (const Axis& axis : axes)
+                if (!squares_ && lines_along(axis) >= least && is_unconditional(axis) &&
+                    is_contiguous(term_, axis.var, step)) {
+                    squares_ = axis;
+                    side_of_square_ = best_side(lines_along(axis), least);
+                }
         if (has_outer_squares())
             strip_ = {kernel_.nest.add(Var{kernel_.nest.at(squares_->var).name + "_strip"}),
                       ceil_div(squares_->extent, side_of_square_)};
+    }
+    /// Elements from line to line of a square: some are read and left out.
+    [[nodiscard]] std::int64_t longest_step_of_squares() const {
+        const bool is_near = is_contiguous(term_, tiling_.axis.var, longest_short_step) ||
+                             is_contiguous(term_, kernel_.reduced.back().var);
+        return pair_ > 1 || is_near ? 1 : longest_short_step;
     }
     /// Whether conditions say nothing of the axis, and what they say of others are loop bounds.
     [[nodiscard]] bool is_unconditional(const Axis& axis) const {

@@ -150,18 +150,36 @@ class SharedOperands {
     [[nodiscard]] double filled(std::int64_t extent) const {
         return double(extent) / double(ceil_div(extent, limits_.unit_lanes) * limits_.unit_lanes);
     }
+    /// The neighbours that an array would have in lanes: those of the last dimension and, where
+    /// windows do not overlap, those of the dimensions before it, which follow each other then.
+    [[nodiscard]] std::int64_t neighbours(const BoundEquation& equation,
+                                          const Access& access) const {
+        std::int64_t count = 1;
+        for (auto subscript = access.at.rbegin(); subscript != access.at.rend(); ++subscript) {
+            const std::vector<LinearForm> forms = forms_in(*subscript);
+            if (forms.size() != 1) break;
+            const std::optional<StridedForm> form = strided_form(equation, forms[0]);
+            if (!form) break;
+            count *= form->extent;
+            std::int64_t window = 1;
+            for (const auto& [index, factor] : form->reduced)
+                window += std::abs(factor) * (program_.at(IndexId{index}).extent() - 1);
+            if (window > form->stride) break;
+        }
+        return count;
+    }
     /// Whether another index of the result, along which the access stands still, fills lanes better
-    /// than neighbours of a window do: it has the lanes then, and what is apart is read as it is.
+    /// than neighbours of windows do: it has the lanes then, and what is apart is read as it is.
     [[nodiscard]] bool has_better_lanes(const BoundEquation& equation, Expr access,
                                         const StridedForm& form) const {
         constexpr double much_better = 1.1;
+        const double usual = filled(neighbours(equation, std::get<Access>(access->term)));
         const std::vector<IndexId> moving = free_indices(access);
         return !form.reduced.empty() &&
                std::ranges::any_of(equation.indices, [&](const IndexId index) {
                    const std::int64_t extent = program_.at(index).extent();
                    return std::ranges::find(moving, index) == moving.end() &&
-                          extent >= 2 * limits_.unit_lanes &&
-                          filled(extent) > much_better * filled(form.extent);
+                          extent >= 2 * limits_.unit_lanes && filled(extent) > much_better * usual;
                });
     }
 

@@ -138,27 +138,32 @@ llvm::Value* NestEmitter::load(const ValueNode& node, BufferId buffer, const Add
     const Access place = access(buffer, at);
     if (!is_transposed(buffer, at, place)) return load(buffer, place).value();
     const DType dtype = nest_.at(buffer).dtype;
-    llvm::Value* column =
-        column_of(node, memory_type(ir_.getContext(), dtype), size_bytes(dtype), buffer, place);
+    const auto step = unsigned(at.affine.coefficient(*transposing_.var));
+    llvm::Value* column = column_of(node, memory_type(ir_.getContext(), dtype), size_bytes(dtype),
+                                    buffer, place, step);
     return from_memory(buffer, wide(column)).value();
 }
 
 /// Whether a load of far lanes is of neighbours from one repetition to the next.
 bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access& access) const {
-    return transposing_.var && !nest_.at(buffer).is_written && !at.computed && !access.varying &&
-           std::abs(access.lane) > 1 && at.affine.coefficient(*transposing_.var) == 1;
+    if (!transposing_.var || nest_.at(buffer).is_written || at.computed || access.varying)
+        return false;
+    const std::int64_t step = at.affine.coefficient(*transposing_.var);
+    return step >= 1 &&
+           (step == 1 ? std::abs(access.lane) > 1
+                      : step <= longest_short_step && std::abs(access.lane) > longest_short_step);
 }
 
-/// What a load in squares gives in this repetition, of elements of so many bytes. The first
-/// repetition of a square loads it.
+/// What a load in squares gives in this repetition, of elements of so many bytes, `step` of them
+/// from repetition to repetition. The first repetition of a square loads it.
 llvm::Value* NestEmitter::column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
-                                    BufferId buffer, const Access& access) {
+                                    BufferId buffer, const Access& access, unsigned step) {
     const auto repetition =
         std::size_t(bindings_[std::size_t(*transposing_.var)].constant);  // from 0 by 1
     auto& columns = transposing_.columns[&node];
     if (columns.size() <= repetition) {
         RICCI_ASSERT(columns.size() == repetition, "a square is loaded by its first repetition");
-        const auto square = load_transposed(element, bytes, buffer, access);
+        const auto square = load_transposed(element, bytes, buffer, access, step);
         columns.insert(columns.end(), square.begin(), square.end());
     }
     return columns.at(repetition);
@@ -167,8 +172,9 @@ llvm::Value* NestEmitter::column_of(const ValueNode& node, llvm::Type* element, 
 /// All columns of the square whose first row begins at the place, of elements of so many bytes:
 /// one of the buffer, or several side by side.
 std::vector<llvm::Value*> NestEmitter::load_transposed(llvm::Type* element, std::size_t bytes,
-                                                       BufferId buffer, const Access& access) {
-    llvm::Type* step = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
+                                                       BufferId buffer, const Access& access,
+                                                       unsigned step) {
+    llvm::Type* number = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
     auto* vector = llvm::FixedVectorType::get(element, lanes_);
     const llvm::Align align(size_bytes(nest_.at(buffer).dtype));
     std::vector<llvm::Value*> rows;
@@ -177,11 +183,34 @@ std::vector<llvm::Value*> NestEmitter::load_transposed(llvm::Type* element, std:
         // Only a bound can mask here: its last lane stands in for those that do not run. As a
         // minimum of numbers, which LLVM does not turn into a branch for each lane.
         if (mask_) row = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, row, last_lane_);
-        row = ir_.CreateGEP(step, access.pointer,
+        row = ir_.CreateGEP(number, access.pointer,
                             ir_.CreateMul(row, ir_.getInt64(std::uint64_t(access.lane))));
-        rows.push_back(ir_.CreateAlignedLoad(vector, row, align));
+        rows.push_back(load_row(vector, row, align, step));
     }
     return transposed(ir_, std::move(rows), std::min<std::size_t>(piece_bytes / bytes, lanes_));
+}
+
+/// As many elements as lanes, `step` apart: of whole vectors, of which the last ends where they do.
+llvm::Value* NestEmitter::load_row(llvm::FixedVectorType* vector, llvm::Value* pointer,
+                                   llvm::Align align, unsigned step) {
+    llvm::Value* row = ir_.CreateAlignedLoad(vector, pointer, align);
+    const unsigned last = step * (lanes_ - 1) + 1 - lanes_;
+    for (unsigned from = lanes_; from < step * lanes_; from += lanes_) {
+        const unsigned first = std::min(from, last);
+        llvm::Value* next = ir_.CreateAlignedLoad(
+            vector, ir_.CreateGEP(vector->getElementType(), pointer, ir_.getInt64(first)), align);
+        // Those of vectors before are in their places after the first turn.
+        llvm::SmallVector<int> lanes;
+        for (unsigned lane = 0; lane < lanes_; ++lane) {
+            const unsigned at = lane * step;
+            if (at < from)
+                lanes.push_back(int(from == lanes_ ? at : lane));
+            else
+                lanes.push_back(at < from + lanes_ ? int(lanes_ + at - first) : int(lane));
+        }
+        row = ir_.CreateShuffleVector(row, next, lanes);
+    }
+    return row;
 }
 
 Wide NestEmitter::load(BufferId buffer, const Access& access) {

@@ -101,7 +101,7 @@ class NestEmitter {
         std::vector<int> lanes;       ///< which lane each element is of
         llvm::Value* mask = nullptr;  ///< whether it is that of a lane that runs
     };
-    /// Squares of repetitions times lanes: a load that moves by one element from repetition to
+    /// Squares of repetitions times lanes: a load that moves by few elements from repetition to
     /// repetition is done for all of a square at once, by rows, and transposed in registers.
     struct Transposing {
         std::optional<VarId> var = std::nullopt;  ///< counts the repetitions
@@ -177,9 +177,11 @@ class NestEmitter {
     [[nodiscard]] bool is_transposed(BufferId buffer, const Address& at,
                                      const Access& access) const;
     llvm::Value* column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
-                           BufferId buffer, const Access& access);
+                           BufferId buffer, const Access& access, unsigned step);
     std::vector<llvm::Value*> load_transposed(llvm::Type* element, std::size_t bytes,
-                                              BufferId buffer, const Access& access);
+                                              BufferId buffer, const Access& access, unsigned step);
+    llvm::Value* load_row(llvm::FixedVectorType* vector, llvm::Value* pointer, llvm::Align align,
+                          unsigned step);
     Wide load(BufferId buffer, const Access& access);
     llvm::Value* load_lanes(BufferId buffer, const Access& access);
     [[nodiscard]] bool has_short_steps(BufferId buffer, const Access& access) const;

@@ -35,6 +35,27 @@ TEST_CASE("operands that are contiguous along neither side's axis are packed by 
     CHECK(plan.steps.front().tasks > 1);
 }
 
+TEST_CASE(
+    "squares of elements a few apart are transposed, those of elements farther apart are not") {
+    const auto is_transposed = [](std::int64_t step, DType dtype) {
+        const Signature signature = {{"A", array({37, 40 * step + 1}, dtype)},
+                                     {"B", array({41, 145}, dtype)}};
+        const std::string text =
+            "C[i,j] := A[i," + std::to_string(step) + "*k]*B[k,j] where k in 0:41";
+        check_values(text, signature);
+        return plan_text(text, signature).find("step of a point; transposed") != std::string::npos;
+    };
+    for (const DType dtype : {DType::f32, DType::f64, DType::i16, DType::bf16})
+        for (const std::int64_t step : {1, 2, 3, 4}) {
+            INFO(step, " ", name(dtype));
+            CHECK(is_transposed(step, dtype));
+        }
+    CHECK(!is_transposed(5, DType::f32));
+    // Both operands, the gradient of a convolution whose windows do not overlap.
+    check_values("dW[o,c,r,s] := X[n,c,2*y+r,2*x+s]*dY[n,o,y,x] where r in 0:2, s in 0:2",
+                 {{"X", array({2, 21, 20, 42})}, {"dY", array({2, 19, 10, 21})}});
+}
+
 TEST_CASE("rows are packed side by side, as squares or lines; others are copied") {
     const auto check_rows = [](const std::string& rows, const std::string& text,
                                const Signature& signature) {

@@ -108,6 +108,25 @@ TEST_CASE("rows that leave lanes idle stay where they stand beside channels that
     CHECK(has_array(program(20, 28).first));  // 20 channels leave more idle
 }
 
+TEST_CASE(
+    "rows of windows that do not overlap follow each other in an array, and leave no lane idle") {
+    const auto program = [](std::int64_t taps, std::int64_t stride, std::int64_t size) {
+        const Signature given = {{"X", tests::array({2, 3, stride * size, stride * size})},
+                                 {"W", tests::array({64, 3, taps, taps})}};
+        const std::string text =
+            format("Y[n,o,y,x] := X[n,c,{0}*y+r,{0}*x+s]*W[o,c,r,s] where y in 0:{1}, x in 0:{1}",
+                   stride, size - (taps > stride ? 1 : 0));
+        return std::pair(tests::bound(text, given), given);
+    };
+    for (const auto& [taps, stride] : {std::pair{2, 2}, {2, 3}, {4, 4}}) {
+        INFO(taps, " ", stride);
+        const auto [windows, given] = program(taps, stride, 28);
+        CHECK(has_array(windows));
+        CHECK(tests::compiled_difference(windows, given) == "");
+    }
+    CHECK(!has_array(program(3, 2, 29).first));  // rows of 28, one beside the other overlap
+}
+
 TEST_CASE("an operand whose reads are all excluded may be copied") {
     ArgumentSpec delay{.dtype = DType::i64, .shape = {}, .strides = {}, .value = {}};
     delay.value = std::int64_t{300};
