@@ -5,15 +5,16 @@
 #include <optional>
 
 #include "codegen/choose_contraction.h"
+#include "codegen/contiguous_copies.h"
 #include "codegen/contraction_tiles.h"
 #include "codegen/copied_columns.h"
+#include "codegen/copied_results.h"
 #include "codegen/fold_indices.h"
 #include "codegen/lower.h"
 #include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
 #include "codegen/tile.h"
 #include "codegen/tile_products.h"
-#include "codegen/contiguous_copies.h"
 #include "codegen/tuned_contraction.h"
 
 namespace ricci::codegen {
@@ -166,6 +167,11 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
     if (lower_in_copied_lanes(std::min(choice->cycles, parts.cycles))) return true;
     if (!parts.kernels.empty()) {
         for (Kernel& part : parts.kernels) lower(std::move(part), builder, splitting);
+        return true;
+    }
+    if (auto results = with_copied_results(kernel, *choice, builder)) {
+        lower(std::move(results->product), builder, splitting);
+        lower(std::move(results->copy), builder);
         return true;
     }
     if (!builder.tunings() || !kernel.slices.empty()) {

@@ -1,0 +1,68 @@
+// codegen/copied_results.cpp – results of a product that stand apart, through an array of their own
+#include "codegen/copied_results.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "codegen/nest_build.h"
+#include "codegen/pack.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Cycles of an element that is stored and then moved to its place by squares: 2.4 million take
+/// 0.5 ms.
+constexpr double copied = 1.2;
+/// Of one that is scattered to an array that the second-level cache does not hold: of 3x3 kernels
+/// of 512 to 512 channels each took 5.3 (Zen 4). Others take half of that, and no step is worth it.
+constexpr double scattered = 5;
+constexpr double step_cycles = 500;
+/// Of the cycles of the product, at least.
+constexpr double least_gain = 0.01;
+
+bool pays(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
+    if (write_cycles(kernel, choice.contraction.lane) <= copied) return false;
+    if (target.forced == Forced::rewritings) return true;
+    const auto results = double(points(kernel.free));
+    return results * double(size_bytes(kernel.body->dtype)) > double(target.l2_bytes) &&
+           results * (scattered - copied) > step_cycles + least_gain * choice.cycles;
+}
+
+}  // namespace
+
+std::optional<CopiedResults> with_copied_results(const Kernel& kernel,
+                                                 const ContractionChoice& choice,
+                                                 PlanBuilder& builder) {
+    if (choice.flattened || !kernel.slices.empty() || !kernel.needed_where.empty() ||
+        kernel.is_arg_reduction() || kernel.has_meeting_writes() || kernel.joint_kernels > 1 ||
+        !pays(kernel, choice, builder.target()))
+        return std::nullopt;
+    const Contraction& c = choice.contraction;
+    CopiedResults result{.product = kernel, .copy = {}};
+    Kernel& product = result.product;
+    product.nest.name += "_results";
+    std::ranges::stable_partition(product.free, [&](const Axis& axis) { return axis != c.lane; });
+    std::ranges::stable_partition(product.free, [&](const Axis& axis) {
+        return std::ranges::find(c.batch, axis) != c.batch.end();
+    });
+    const AffineForm at = reduced_point(product.free);
+    const DType dtype = kernel.body->dtype;
+    const std::size_t place = builder.temporary(product.nest.name, dtype, points(product.free));
+    product.writes = {Store{.buffer = product.argument(builder.plan(), place, true),
+                            .at = {at},
+                            .value = make_let_value(0, dtype),
+                            .combine = std::nullopt}};
+    result.copy = kernel.step_beside(kernel.nest.name);
+    Kernel& copy = result.copy;
+    copy.free = kernel.free;
+    copy.writes = kernel.writes;
+    const BufferId from = copy.argument(builder.plan(), place, false);
+    Substitution to;
+    to.replace_let(0, make_load(copy.nest, from, {at}));
+    for (Store& write : copy.writes) write.value = to(write.value);
+    return result;
+}
+
+}  // namespace ricci::codegen
