@@ -51,8 +51,8 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
 [[nodiscard]] std::optional<Axis> axis_of_squares(const Kernel& kernel, const Axis& lane,
                                                   std::int64_t lanes);
 
-/// A sum over the lanes' axis too where that would be such an axis if it were free: as sums of its
-/// points, then their sum. False, and nothing done, for others.
+/// A sum over the lanes' axis too, where there would be such squares if it were a free one: as sums
+/// for each of its points, then their sum. False, and nothing done, for others.
 [[nodiscard]] bool lower_crossed_sum(const Kernel& kernel, const LanePlan& lanes,
                                      PlanBuilder& builder);
 
@@ -96,12 +96,14 @@ void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
 /// Chooses the strategy for a kernel and lowers it.
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting = Splitting::allowed);
 
+/// Of what lengths the parts of a reduction in two levels may be.
+enum class Chunks : std::uint8_t { any, equal };
+
 /// Lowers a reduction of `cycles` in two levels, where it can do few `units` of work side by side:
 /// chunks of its longest axis into a temporary, then their total. Chunks depend on extents and
 /// costs alone. False, and nothing done, when one level keeps all threads busy and no
 /// `least_chunks` are asked for, or the kernel cannot be split; nor where chunks are of unequal
 /// lengths and only `equal` ones will do.
-enum class Chunks : std::uint8_t { any, equal };
 [[nodiscard]] bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                                        PlanBuilder& builder, std::int64_t least_chunks = 1,
                                        Chunks chunks = Chunks::any);

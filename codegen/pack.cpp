@@ -329,7 +329,8 @@ class Packer {
             strip_ = {kernel_.nest.add(Var{kernel_.nest.at(squares_->var).name + "_strip"}),
                       ceil_div(squares_->extent, side_of_square_)};
     }
-    /// Elements from line to line of a square: some are read and left out.
+    /// Elements from line to line of a square: some are read and left out. Pairs are of neighbours;
+    /// what is near along the tiled axis is shuffled, and rows along the last reduced one copied.
     [[nodiscard]] std::int64_t longest_step_of_squares() const {
         const bool is_near = is_contiguous(term_, tiling_.axis.var, longest_short_step) ||
                              is_contiguous(term_, kernel_.reduced.back().var);

@@ -35,14 +35,14 @@ class StoredTerms {
         // Each equation moves at most once: those before which it moves are behind it then.
         std::vector<TensorId> stored;
         for (const BoundEquation& equation : program_.equations)
-            if (is_stored(equation)) stored.push_back(equation.target);
+            if (may_be_read(equation)) stored.push_back(equation.target);
         for (const TensorId target : stored) read_instead(target);
         return std::move(program_);
     }
 
   private:
     /// Whether reductions may read what the equation stores instead of its term.
-    [[nodiscard]] bool is_stored(const BoundEquation& equation) const {
+    [[nodiscard]] bool may_be_read(const BoundEquation& equation) const {
         if (equation.reduction || equation.op != Assign::define || !is_output(equation.target) ||
             is_updated(equation.target) ||
             program_.at(equation.target).dtype != equation.value->dtype)
@@ -69,7 +69,8 @@ class StoredTerms {
         return std::ranges::any_of(
             program_.tensors, [&](const BoundTensor& other) { return other.previous == tensor; });
     }
-    /// Whether the node reads an element of its own at each point of the indices.
+    /// Whether the node reads an element of its own at each point of the indices; of none, any
+    /// element is.
     static bool names_all(Expr e, const std::vector<IndexId>& indices) {
         const auto* access = std::get_if<Access>(&e->term);
         if (access == nullptr) return false;
@@ -91,7 +92,8 @@ class StoredTerms {
     }
 
     using Place = std::vector<BoundEquation>::iterator;
-    /// Whether the terms of both mean the same where the first of them stands.
+    /// Whether the terms of both mean the same where the first of them stands. Checks of data need
+    /// no look: their verdicts stand before the first of equal terms, as before any.
     [[nodiscard]] bool may_meet(Place a, Place b) const {
         const auto [first, last] = std::minmax(a, b);
         const std::vector<TensorId> read = tensors_read(b->value);
@@ -102,7 +104,9 @@ class StoredTerms {
         });
     }
 
-    /// Reads of the stored array in the place of its term; false where that does not occur.
+    /// Reads of the stored array in the place of its term, at the points that the first read which
+    /// both have in common says; false where that does not occur. A term that stands there once
+    /// more, at other points, stays.
     bool replace(const BoundEquation& stored, BoundEquation& reader) {
         Context& context = *program_.context;
         const std::vector<Expr> theirs = postorder({reader.value});

@@ -144,7 +144,7 @@ llvm::Value* NestEmitter::load(const ValueNode& node, BufferId buffer, const Add
     return from_memory(buffer, wide(column)).value();
 }
 
-/// Whether a load of far lanes is of neighbours from one repetition to the next.
+/// Whether a load of far lanes moves by few elements from one repetition to the next.
 bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access& access) const {
     if (!transposing_.var || nest_.at(buffer).is_written || at.computed || access.varying)
         return false;
@@ -194,7 +194,7 @@ std::vector<llvm::Value*> NestEmitter::load_transposed(llvm::Type* element, std:
 llvm::Value* NestEmitter::load_row(llvm::FixedVectorType* vector, llvm::Value* pointer,
                                    llvm::Align align, unsigned step) {
     llvm::Value* row = ir_.CreateAlignedLoad(vector, pointer, align);
-    const unsigned last = step * (lanes_ - 1) + 1 - lanes_;
+    const unsigned last = step * (lanes_ - 1) + 1 - lanes_;  // where the last vector begins
     for (unsigned from = lanes_; from < step * lanes_; from += lanes_) {
         const unsigned first = std::min(from, last);
         llvm::Value* next = ir_.CreateAlignedLoad(
