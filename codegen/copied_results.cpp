@@ -2,11 +2,9 @@
 #include "codegen/copied_results.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "codegen/nest_build.h"
 #include "codegen/pack.h"
-#include "codegen/tile.h"
 
 namespace ricci::codegen {
 
@@ -43,9 +41,9 @@ std::optional<CopiedResults> with_copied_results(const Kernel& kernel,
     CopiedResults result{.product = kernel, .copy = {}};
     Kernel& product = result.product;
     product.nest.name += "_results";
-    std::ranges::stable_partition(product.free, [&](const Axis& axis) { return axis != c.lane; });
-    std::ranges::stable_partition(product.free, [&](const Axis& axis) {
-        return std::ranges::find(c.batch, axis) != c.batch.end();
+    std::ranges::stable_sort(product.free, {}, [&](const Axis& axis) {
+        const bool is_of_batch = std::ranges::find(c.batch, axis) != c.batch.end();
+        return is_of_batch ? 0 : axis != c.lane ? 1 : 2;
     });
     const AffineForm at = reduced_point(product.free);
     const DType dtype = kernel.body->dtype;

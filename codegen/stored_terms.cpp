@@ -125,7 +125,7 @@ class StoredTerms {
                                {{term, context.access(stored.target, std::move(at), term->dtype)}});
                 return true;
             }
-            return false;  // the other reads would give the same renaming
+            return false;  // where the term stands, each of its reads does
         }
         return false;
     }

@@ -111,6 +111,14 @@ TEST_CASE("long rows of few columns are summed in squares in two levels, if chun
     CHECK(takes_squares("s[i] := A[i,k]*B[k,i]", equal, Forced::two_levels));
     const Signature prime = {{"A", array({40, 97})}, {"B", array({97, 40})}};
     CHECK(takes_squares("s[i] := A[i,k]*B[k,i]", prime, Forced::two_levels));
+    const auto has_levels = [](const Signature& signature) {
+        Target target = example_target(64);
+        target.forced = Forced::two_levels;
+        const auto plan = codegen::plan(bound("s[i] := A[i,k]*B[k,i]", signature), target);
+        return str(plan).find("_partial") != std::string::npos;
+    };
+    CHECK(has_levels(equal));
+    CHECK(!has_levels(prime));
 }
 
 TEST_CASE("places, conditions, few rows and strided lanes are not summed in squares") {

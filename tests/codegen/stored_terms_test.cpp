@@ -13,15 +13,10 @@
 namespace ricci::tests {
 namespace {
 
-BoundProgram bound_to(const Program& program, const Signature& signature,
-                      const std::vector<std::string>& outputs) {
-    return ricci::bind(program, signature, outputs);
-}
-
 /// The equations as they are rewritten. Checks values of plans and of compiled code (doctest).
 std::string rewritten(const Program& program, const Signature& signature,
                       const std::vector<std::string>& outputs) {
-    const BoundProgram as_written = bound_to(program, signature, outputs);
+    const BoundProgram as_written = ricci::bind(program, signature, outputs);
     for (const Target& target : {example_target(64), example_target(16), example_gpu_target()})
         CHECK(interpreted_difference(as_written, signature, target).empty());
     CHECK(compiled_difference(as_written, signature).empty());
