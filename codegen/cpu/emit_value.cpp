@@ -164,29 +164,31 @@ Wide NestEmitter::accumulate(Wide total, const Value& term) {
     return multiply_add(left, alike(sum, last).second, alike(sum, last).first);
 }
 
-/// A floating power; small constant exponents without a logarithm.
+/// A floating power; small constant exponents that are whole or a half more without a logarithm.
 Wide NestEmitter::power(const Value& base, const Value& exponent) {
     Wide x = wide(value(base));
     const std::optional<double> constant = constant_value(exponent);
-    if (constant == 0.5) {
-        // pow(-0, 0.5) = +0 and pow(-inf, 0.5) = inf, unlike sqrt.
-        return select(x == -HUGE_VAL, x.number(HUGE_VAL), sqrt(x) + 0.0);
+    const double size = constant ? std::abs(*constant) : HUGE_VAL;
+    const double whole = std::floor(size);
+    const bool has_half = size == whole + 0.5;
+    if (size > max_expanded_exponent || !(size == whole || has_half)) {
+        const auto [a, b] = alike(x, wide(value(exponent)));
+        const Wide args[] = {a, b};
+        return apply(Op::pow, base->dtype, args);
     }
-    if (constant && std::abs(*constant) <= max_expanded_exponent &&
-        *constant == std::floor(*constant)) {
-        Wide result = x.number(1);
-        bool is_one = true;
-        Wide square = x;
-        for (auto bits = unsigned(std::abs(*constant)); bits != 0; bits >>= 1U) {
-            if ((bits & 1U) != 0) result = is_one ? square : result * square;
-            if ((bits & 1U) != 0) is_one = false;
-            if (bits > 1) square = square * square;
-        }
-        return *constant < 0 ? 1.0 / result : result;
+    std::optional<Wide> result;
+    if (has_half) {
+        // pow(-0, 0.5) = +0 and pow(-inf, 0.5) = inf, unlike sqrt; of numbers below 0 it is NaN.
+        result = select(x == -HUGE_VAL, x.number(HUGE_VAL), sqrt(x) + 0.0);
+        x = abs(x);
     }
-    const auto [a, b] = alike(x, wide(value(exponent)));
-    const Wide args[] = {a, b};
-    return apply(Op::pow, base->dtype, args);
+    Wide square = x;
+    for (auto bits = unsigned(whole); bits != 0; bits >>= 1U) {
+        if ((bits & 1U) != 0) result = result ? *result * square : square;
+        if (bits > 1) square = square * square;
+    }
+    if (!result) return x.number(1);
+    return *constant < 0 ? 1.0 / *result : *result;
 }
 
 /// Both as vectors when one is.

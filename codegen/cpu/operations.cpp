@@ -337,6 +337,24 @@ Wide clamped_integer(Wide a, DType from, DType to) {
     return a;
 }
 
+/// A floating number without its fraction, as an element of the type: beyond its ends the nearest
+/// one, of NaN 0. LLVM's own such conversion of a vector is one of each lane after the other:
+/// 12.6 million to i32 took 10.3 ms, these operations 2.7 (`ricci bench --threads 1
+/// "Y[i] := i32(X[i])" X=12582912:f32`).
+Wide saturated(Wide a, DType to, llvm::Type* type) {
+    auto& ir = a.ir();
+    const auto bits = unsigned(8 * size_bytes(to));
+    const int kept = int(bits) - (is_signed(to) ? 1 : 0);
+    const Wide least = a.number(is_signed(to) ? -std::ldexp(1.0, kept) : 0);
+    const Wide inside = select(a > least, a, least);
+    const Wide whole(ir, is_signed(to) ? ir.CreateFPToSI(inside.value(), type)
+                                       : ir.CreateFPToUI(inside.value(), type));
+    const Wide greatest(
+        ir, llvm::ConstantInt::get(type, llvm::APInt::getLowBitsSet(bits, unsigned(kept))));
+    const Wide result = select(a >= std::ldexp(1.0, kept), greatest, whole);
+    return is_signed(to) ? select(a != a, result.integer(0), result) : result;
+}
+
 }  // namespace
 
 Wide convert(Wide a, DType from, DType to) {
@@ -351,11 +369,7 @@ Wide convert(Wide a, DType from, DType to) {
         return {ir, is_unsigned(from) ? ir.CreateUIToFP(a.value(), type)
                                       : ir.CreateSIToFP(a.value(), type)};
     }
-    if (is_floating(from)) {
-        return {ir, ir.CreateIntrinsic(
-                        is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                        {type, a.type()}, {a.value()})};
-    }
+    if (is_floating(from)) return saturated(a, to, type);
     return low_bits(clamped_integer(a, from, to), from, to);
 }
 

@@ -172,6 +172,12 @@ template <class T> RC_INLINE T rc_pow(T x, T y) {
 template <class T> RC_INLINE T rc_root(T x) {
     return x == -rc_inf<T>() ? rc_inf<T>() : sqrt(x) + T(0);
 }
+// x to a constant number of halves, an odd one.
+template <int N, class T> RC_INLINE T rc_half_power(T x) {
+    if constexpr (N < 0) return T(1) / rc_half_power<-N>(x);
+    else if constexpr (N == 1) return rc_root(x);
+    else return rc_root(x) * rc_power<N / 2>(fabs(x));
+}
 
 template <class T> RC_INLINE T rc_abs(T x) {
     if constexpr (rc_is_real<T>::value) return fabs(x);

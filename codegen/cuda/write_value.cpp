@@ -57,14 +57,18 @@ Text NestWriter::value(const Value& value) {
         });
 }
 
-/// A floating power; small constant exponents without a logarithm.
+/// A floating power; small constant exponents that are whole or a half more without a logarithm.
 Text NestWriter::power(const Operate& operate, DType dtype) {
     const Text base = value(operate.args[0]);
     const std::optional<double> exponent = constant_value(operate.args[1]);
     if (exponent == 0.5) return {format("rc_root({})", base.text)};
-    if (exponent && std::abs(*exponent) <= max_expanded_exponent &&
-        *exponent == std::floor(*exponent))
-        return {format("rc_power<{}>({})", int(*exponent), base.text)};
+    if (exponent && std::abs(*exponent) <= max_expanded_exponent) {
+        const double halves = 2 * *exponent;
+        if (*exponent == std::floor(*exponent))
+            return {format("rc_power<{}>({})", int(*exponent), base.text)};
+        if (halves == std::floor(halves))
+            return {format("rc_half_power<{}>({})", int(halves), base.text)};
+    }
     return operation_text(Op::pow, dtype, {base, value(operate.args[1])});
 }
 

@@ -202,6 +202,25 @@ TEST_CASE("conversions to integers saturate, NaN gives 0") {
     }
 }
 
+TEST_CASE("small constant exponents with a half take a root, no logarithm") {
+    const double root = std::sqrt(3);
+    for (const auto& [exponent, expected] :
+         std::vector<std::pair<double, std::vector<double>>>{{0.5, {root, 0, inf, inf}},
+                                                             {2.5, {9 * root, 0, inf, inf}},
+                                                             {-1.5, {1 / (3 * root), inf, 0, 0}}}) {
+        CAPTURE(exponent);
+        const auto power = [&](const std::vector<double>& x) {
+            return map<double, double>({x}, cpu::host_target(), 4, [&](const auto& loads) {
+                return make_operation(Op::pow, {loads[0], make_number(DType::f64, exponent)},
+                                      DType::f64);
+            });
+        };
+        CHECK(power({3, -0.0, -inf, inf}) == expected);
+        CHECK(std::signbit(power({-0.0, -0.0, -0.0, -0.0})[0]) == false);
+        CHECK(std::isnan(power({-2, -2, -2, -2})[3]));
+    }
+}
+
 TEST_CASE("small constant exponents are exact") {
     for (const auto& [exponent, expected] :
          std::vector<std::pair<double, std::vector<double>>>{{0, {1, 1, 1, 1}},

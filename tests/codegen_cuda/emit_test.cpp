@@ -350,7 +350,8 @@ TEST_CASE("powers with small whole exponents are products") {
     CHECK(power(2) == "rc_power<2>(t1)");
     CHECK(power(-3) == "rc_power<-3>(t1)");
     CHECK(power(0.5) == "rc_root(t1)");
-    CHECK(power(1.5) == "rc_pow(t1, 1.5f)");
+    CHECK(power(-1.5) == "rc_half_power<-3>(t1)");
+    CHECK(power(1.25) == "rc_pow(t1, 1.25f)");
     CHECK(power(9) == "rc_pow(t1, 9.0f)");
 }
 
