@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/integer.h"
 #include "codegen/cache_lines.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
+#include "codegen/side_by_side.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -20,6 +22,16 @@ constexpr double gather_cycles = 1.5;
 constexpr double far_gather_cycles = 2.25;
 /// Of each vector that lanes by short steps span: it is read or written, and shuffled.
 constexpr double shuffle_cycles = 2;
+/// Of a vector in a square, beside a shuffle for each halving: a row is loaded or stored, masked.
+constexpr double cycles_of_row = 5;
+/// Of short sums (`short_points`) in a single vector, which wait for each other and end soon:
+/// 1,000,000 products of 3x3 matrices and vectors in lanes over three results take 4.8 ms, 17
+/// cycles each, of which 9 are counted otherwise (Zen 4).
+constexpr double alone_cycles = 8;
+/// A short row's lanes are folded while those of others are: a third of what one takes alone.
+constexpr double share_of_fold = 1.0 / 3;
+constexpr double short_points = 16;
+constexpr std::int64_t least_beside = 4;
 /// Scattered elements cost a line each to be written and, first, to be read.
 constexpr double scatter_cycles = 4;
 /// Of a vector whose lanes are masked at each point: its part in making the mask.
@@ -45,6 +57,8 @@ class Chooser {
         for (const Touch& touch : all_) (touch.is_reduced ? loads_in_body_ : loads_in_writes_) += 1;
         body_operations_ = body_cost(kernel) - loads_in_body_;
         write_operations_ = std::max(0.0, write_cost(kernel) - loads_in_writes_);
+        for (const Axis& axis : kernel.free)
+            rows_.push_back(find_rows_of_lanes(kernel, axis, target));
     }
 
     LanePlan choose() const {
@@ -116,30 +130,37 @@ class Chooser {
 
     /// How much of a far load along the lanes is done in squares, transposed in registers
     /// (free_lanes, lower_far_rows): those points of the axis along which it is contiguous that
-    /// fill squares.
-    [[nodiscard]] double share_in_squares(const Touch& load, const Axis& axis,
-                                          std::int64_t lanes) const {
-        if (load.is_store || load.is_computed || lanes < least_square) return 0;
-        const auto share = [&](const Axis& other) {
-            const std::int64_t in_squares = other.extent / lanes * lanes;
-            return load.address.coefficient(other.var) == 1
-                       ? double(in_squares) / double(other.extent)
-                       : 0;
+    /// are in squares. What a vector of these takes: a row is loaded, and interleaved with others;
+    /// squares that are not full take as long.
+    struct InSquares {
+        double share = 0;
+        double cycles = 0;
+    };
+    [[nodiscard]] InSquares in_squares(const Touch& load, const Axis& axis,
+                                       std::int64_t lanes) const {
+        if (load.is_store || load.is_computed || lanes < least_square) return {};
+        const auto along = [&](const Axis& other, std::int64_t points) -> InSquares {
+            if (points == 0 || load.address.coefficient(other.var) != 1) return {};
+            const auto rows = double(ceil_div(points, lanes) * lanes);
+            return {.share = double(points) / double(other.extent),
+                    .cycles = rows / double(points) * (1 + std::log2(double(lanes)))};
         };
         if (kernel_.body) {
             const std::optional<Axis> other = axis_of_squares(kernel_, axis, lanes);
-            return other && load.is_reduced ? share(*other) : 0;
+            return other && load.is_reduced ? along(*other, other->extent / lanes * lanes)
+                                            : InSquares{};
         }
         for (const Axis& other : kernel_.free) {
-            if (other == axis || other.extent < lanes || kernel_.collides(other.var)) continue;
-            if (const double found = share(other); found > 0) return found;
+            if (other == axis || kernel_.collides(other.var)) continue;
+            const InSquares found = along(other, points_in_squares(other.extent, lanes, target_));
+            if (found.share > 0) return found;
         }
-        return 0;
+        return {};
     }
     [[nodiscard]] bool has_squares(const Axis& axis, std::int64_t lanes) const {
         return std::ranges::any_of(all_, [&](const Touch& touch) {
             const std::int64_t step = touch.address.coefficient(axis.var);
-            return step != 0 && step != 1 && share_in_squares(touch, axis, lanes) > 0;
+            return step != 0 && step != 1 && in_squares(touch, axis, lanes).share > 0;
         });
     }
 
@@ -163,12 +184,49 @@ class Chooser {
         if (step == 0 && !is_far) return touch.is_store ? 1 : 0.5;
         if (step > 1 && step <= longest_short_step && !is_far && (!touch.is_store || has_masks_))
             return shuffle_cycles * double(step);
+        if (const double cycles = cycles_in_rows(touch, axis, lanes); cycles > 0) return cycles;
         if (touch.is_store) return scatter_cycles * double(lanes);
-        // A row of the square is loaded, and interleaved with others.
-        const double share = share_in_squares(touch, axis, lanes);
+        const InSquares squares = in_squares(touch, axis, lanes);
         const bool are_pages_apart = !is_far && std::abs(step) * bytes_of(touch) >= page_bytes;
         const double lane = are_pages_apart ? far_gather_cycles : gather_cycles;
-        return share * (1 + std::log2(double(lanes))) + (1 - share) * lane * double(lanes);
+        return squares.share * squares.cycles + (1 - squares.share) * lane * double(lanes);
+    }
+    /// Places beside this one, itself included, that lanes along the axis touch in the same way
+    /// (codegen/rows_of_lanes).
+    [[nodiscard]] std::int64_t places_beside(const Touch& touch, const Axis& axis) const {
+        const std::int64_t step = touch.address.coefficient(axis.var);
+        return std::ranges::count_if(all_, [&](const Touch& other) {
+            const AffineForm between = other.address + -1 * touch.address;
+            return other.buffer == touch.buffer && other.is_store == touch.is_store &&
+                   !other.is_computed && between.is_constant() &&
+                   std::abs(between.constant) < std::min(step, most_columns_of_rows);
+        });
+    }
+    /// A vector of those that are read, or written, as rows; 0 of others.
+    [[nodiscard]] double cycles_in_rows(const Touch& touch, const Axis& axis,
+                                        std::int64_t lanes) const {
+        if (!kernel_.body && has_masks_ && !touch.is_computed && lanes >= least_square) {
+            const std::int64_t columns = places_beside(touch, axis);
+            if (columns > least_columns) return cycles_in_squares(columns, columns, lanes);
+        }
+        const auto number = std::ranges::find(kernel_.free, axis) - kernel_.free.begin();
+        if (number == std::ssize(rows_) || touch.is_computed || lanes < least_square) return 0;
+        const std::optional<RowsOfLanes>& rows = rows_[std::size_t(number)];
+        if (!rows) return 0;
+        if (touch.is_store)
+            return rows->axis && touch.address.coefficient(rows->axis->var) == 1
+                       ? cycles_in_squares(rows->axis->extent, rows->axis->extent, lanes)
+                       : 0;
+        // What the points side by side share is read once for them.
+        const bool is_shared = rows->axis && touch.address.coefficient(rows->axis->var) == 0;
+        return cycles_in_squares(rows->columns,
+                                 rows->columns * (is_shared ? rows->axis->extent : 1), lanes);
+    }
+    /// What each of so many uses takes of the squares of a row's columns.
+    [[nodiscard]] static double cycles_in_squares(std::int64_t columns, std::int64_t uses,
+                                                  std::int64_t lanes) {
+        const auto rows = double(ceil_div(columns, lanes) * lanes);
+        return rows / double(uses) * (cycles_of_row + std::log2(double(lanes)));
     }
     [[nodiscard]] std::int64_t lanes_of(const Axis& axis) const {
         return std::min(lanes_, power_of_two_above(axis.extent));
@@ -186,10 +244,13 @@ class Chooser {
         const double write = write_operations_ + vector_touches(axis, lanes, false);
         const bool is_masked = moves_with(loops_, axis.var);
         const double point = body + (is_masked ? cycles_of_mask() : 0);
-        return {.axis = axis,
-                .is_masked = is_masked,
-                .lanes = lanes,
-                .cycles = vectors * (reduced_points_ * point + write)};
+        const bool is_alone = kernel_.body && reduced_points_ <= short_points &&
+                              axis.extent <= lanes && free_points_ > double(axis.extent);
+        return {
+            .axis = axis,
+            .is_masked = is_masked,
+            .lanes = lanes,
+            .cycles = vectors * (reduced_points_ * point + write + (is_alone ? alone_cycles : 0))};
     }
 
     [[nodiscard]] LanePlan over_reduced(const Axis& axis) const {
@@ -210,8 +271,9 @@ class Chooser {
             (kernel_.is_arg_reduction() ? 3.0 : 1.0) * (8 + 4 * std::log2(double(lanes)));
         // A vector of short rows is stored, loaded and halved with another's; writes are in lanes.
         const bool is_short = are_short_rows(kernel_, lanes, tile.results());
+        const bool are_beside = reduced_points_ <= short_points && tile.results() >= least_beside;
         const double end = is_short ? fold_together_cycles + write_cost(kernel_) / double(lanes)
-                                    : fold + write_cost(kernel_);
+                                    : (are_beside ? share_of_fold : 1) * fold + write_cost(kernel_);
         return {.axis = axis,
                 .is_reduced_axis = true,
                 .lanes = lanes,
@@ -247,6 +309,7 @@ class Chooser {
     const Target& target_;
     bool has_masks_;  ///< every instruction may be masked: AVX-512
     std::vector<Touch> all_;
+    std::vector<std::optional<RowsOfLanes>> rows_;  ///< of lanes along each free axis
     double free_points_;
     double reduced_points_;
     ReducedLoops loops_;

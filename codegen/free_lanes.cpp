@@ -15,6 +15,7 @@
 #include "codegen/lane_masking.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_walk.h"
+#include "codegen/scalar_points.h"
 #include "codegen/take_condition.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -32,12 +33,6 @@ constexpr std::int64_t most_squares_of_strip = 16;
 constexpr std::int64_t near_bytes = 64 << 10;
 /// Vectors of accumulators that hide the latency of a multiply-add, and use what rows share.
 constexpr std::int64_t vectors_side_by_side = 8;
-/// Points that scalar code writes in a turn of its loop: a loop of ten instructions took 0.40 or
-/// 0.56 ns a turn, by where in a line of instructions it began; of eight points 0.36 each.
-constexpr std::int64_t points_of_turn = 8;
-constexpr std::int64_t least_unrolled_extent = 64;
-constexpr double most_unrolled_cycles = 12;
-
 class FreeLanes {
   public:
     FreeLanes(Kernel& kernel, const LanePlan& lanes, std::int64_t unroll, const SharedLoads& shared,
@@ -46,6 +41,7 @@ class FreeLanes {
           lanes_(lanes),
           unroll_(unroll),
           windows_(shared.windows),
+          rows_of_lanes_(shared.rows),
           target_(target),
           schedule_(schedule) {
         if (lanes.axis) inner_ = lanes.axis->var;
@@ -80,7 +76,12 @@ class FreeLanes {
         } else if (kernel_.body) {
             body = point(Lanes{}, form(0));
         } else {
-            body = scalar_loops(split);
+            const Value exists = take_condition(kernel_, lanes_.axis);
+            body = scalar_points(kernel_, split, [&](std::optional<VarId> axis, AffineForm place) {
+                inner_ = axis;
+                Substitution here = at(place);
+                return guarded(exists ? here(exists) : nullptr, write_all(kernel_, here));
+            });
         }
         append(names, wrap(split.loops, std::move(body)));
         kernel_.nest.body = parallel(split, std::move(names));
@@ -105,11 +106,13 @@ class FreeLanes {
                                             {unroll_},
                                             "vectors that accumulate side by side"});
         if (rows_ > 1)
-            schedule_.directives.push_back(
-                {"unroll",
-                 nest.at(row_axis_.var).name,
-                 {rows_},
-                 windows_ ? "points whose windows share loads" : "points that share loads"});
+            schedule_.directives.push_back({"unroll",
+                                            nest.at(row_axis_.var).name,
+                                            {rows_},
+                                            windows_ ? "points whose windows share loads"
+                                            : rows_of_lanes_
+                                                ? "points between those of neighbouring lanes"
+                                                : "points that share loads"});
         if (lanes_.is_masked)
             schedule_.directives.push_back({"mask",
                                             nest.at(lanes_.axis->var).name,
@@ -122,10 +125,12 @@ class FreeLanes {
     void put_side_by_side() {
         reduced_ = reduced_loops(kernel_, kernel_.reduced);
         if (!lanes_.axis || lanes_.is_reduced_axis || kernel_.is_arg_reduction()) return;
-        if (windows_) {
-            row_axis_ = windows_->rows;
-            rows_ = row_axis_.extent;
-            std::erase(kernel_.free, row_axis_);
+        if (windows_ || rows_of_lanes_) {
+            const std::optional<Axis> axis = windows_ ? windows_->rows : rows_of_lanes_->axis;
+            if (!axis) return;
+            row_axis_ = *axis;
+            rows_ = axis->extent;
+            std::erase(kernel_.free, *axis);
             return;
         }
         if (body_cost(kernel_) > most_shared_operations) return;
@@ -165,32 +170,6 @@ class FreeLanes {
         Body row = name_values([&](const Value& node) { return is_of_row(node); });
         append(row, lane_loops(range));
         append(body, guarded(exists, std::move(row)));
-        return body;
-    }
-    /// Points one after the other, as of updates that may meet; of short ones several a turn.
-    Body scalar_loops(TaskSplit& split) {
-        const Value exists = take_condition(kernel_, lanes_.axis);
-        const auto write = [&](const AffineForm& place) {
-            Substitution here = at(place);
-            return guarded(exists ? here(exists) : nullptr, write_all(kernel_, here));
-        };
-        const bool is_long = !split.loops.empty() && split.loops.back().lower[0].form == form(0) &&
-                             split.loops.back().axis.extent >= least_unrolled_extent;
-        if (!is_long || write_cost(kernel_) > most_unrolled_cycles) return write(form(0));
-        const Axis axis = split.loops.back().axis;
-        split.loops.pop_back();
-        inner_ = axis.var;
-        const VarId start = kernel_.nest.add(Var{kernel_.nest.at(axis.var).name + "0"});
-        const std::int64_t full = axis.extent / points_of_turn * points_of_turn;
-        Body body;
-        body.push_back(make_loop(
-            start, Bind::serial, bound(0), bound(full),
-            over_lanes(kernel_.nest, {1, points_of_turn, {}},
-                       [&](const AffineForm& offset) { return write(form(start) + offset); }),
-            points_of_turn));
-        if (full < axis.extent)
-            body.push_back(make_loop(axis.var, Bind::serial, bound(full), bound(axis.extent),
-                                     write(form(axis.var))));
         return body;
     }
     Body name_values(const std::function<bool(const Value&)>& is_chosen) {
@@ -246,8 +225,8 @@ class FreeLanes {
     void find_transposed() {
         if (kernel_.body || !lanes_.axis || lanes_.is_reduced_axis || lanes_.lanes < 4) return;
         for (Axis& axis : kernel_.free) {
-            if (axis == *lanes_.axis || axis.extent < lanes_.lanes) continue;
-            if (kernel_.collides(axis.var)) continue;
+            if (axis == *lanes_.axis || kernel_.collides(axis.var)) continue;
+            if (points_in_squares(axis.extent, lanes_.lanes, target_) == 0) continue;
             const std::vector<Touch> all = touches(kernel_);
             const bool is_far = std::ranges::any_of(all, [&](const Touch& touch) {
                 const std::int64_t step = touch.address.coefficient(lanes_.axis->var);
@@ -258,7 +237,8 @@ class FreeLanes {
             transposed_ = axis;
             strip_ = kernel_.nest.add(Var{kernel_.nest.at(axis.var).name + "_strip"});
             squares_of_strip_ = choose_strip();
-            axis = {strip_, ceil_div(axis.extent / lanes_.lanes, squares_of_strip_)};
+            axis = {strip_, std::max<std::int64_t>(
+                                1, ceil_div(axis.extent / lanes_.lanes, squares_of_strip_))};
             schedule_.directives.push_back({"transpose",
                                             kernel_.nest.at(transposed_->var).name,
                                             {lanes_.lanes},
@@ -289,22 +269,35 @@ class FreeLanes {
                           most_squares_of_strip);
     }
 
-    /// Whole squares, then, after the last strip, the points that are left one by one.
+    /// Whole squares, then, after the last strip, the points that are left: as a narrow square, or
+    /// one by one.
     Body transposed_loops(const AxisRange& range) {
-        const std::int64_t whole = transposed_->extent / lanes_.lanes;
+        const std::int64_t lanes = lanes_.lanes;
+        const std::int64_t whole = transposed_->extent / lanes;
         const std::int64_t strips = ceil_div(whole, squares_of_strip_);
+        const std::int64_t left = transposed_->extent - whole * lanes;
+        Body body;
         square_ = kernel_.nest.add(Var{kernel_.nest.at(transposed_->var).name + "_square"});
         square_point_ = kernel_.nest.add(Var{"p"});
-        Body body = lane_loops(range);
+        if (whole > 0) {
+            square_start_ = form(strip_, squares_of_strip_ * lanes) + form(*square_, lanes);
+            columns_ = lanes;
+            body = lane_loops(range);
+        }
         square_.reset();
+        square_start_ = form(whole * lanes);
+        columns_ = left;
+        const bool is_square = left > 0 && points_in_squares(left, lanes, target_) > 0;
+        Body rest;
+        if (is_square) rest = lane_loops(range);
         square_point_.reset();
-        if (whole * lanes_.lanes == transposed_->extent) return body;
+        if (!is_square && left > 0)
+            rest.push_back(make_loop(transposed_->var, Bind::serial, bound(square_start_),
+                                     bound(transposed_->extent), lane_loops(range)));
         const Value is_last = make_operation(
             Op::eq, {make_index(form(strip_)), make_integer(strips - 1)}, DType::boolean);
-        Body rest;
-        rest.push_back(make_loop(transposed_->var, Bind::serial, bound(form(whole * lanes_.lanes)),
-                                 bound(transposed_->extent), lane_loops(range)));
-        append(body, strips == 1 ? std::move(rest) : guarded(is_last, std::move(rest)));
+        append(body,
+               strips <= 1 || left == 0 ? std::move(rest) : guarded(is_last, std::move(rest)));
         return body;
     }
 
@@ -358,8 +351,8 @@ class FreeLanes {
             }
             if (!square_point_) return body;
             Body square;
-            square.push_back(
-                make_loop(*square_point_, Bind::unroll, lanes_.lanes, std::move(body)));
+            square.push_back(make_loop(*square_point_, Bind::unroll, columns_, std::move(body)));
+            if (!square_) return square;
             const std::int64_t whole = transposed_->extent / lanes_.lanes;
             LoopBound end = bound(std::min(squares_of_strip_, whole));
             if (whole % squares_of_strip_ != 0 && whole > squares_of_strip_)
@@ -451,11 +444,10 @@ class FreeLanes {
             loops.push_back({loop.axis, here(loop.lower), here(loop.upper)});
         if (windows_) loops.pop_back();
         if (!mask_) {
+            for (; rows_of_lanes_ && !loops.empty(); loops.pop_back())
+                body = written_out(loops.back().axis, std::move(body));
             if (decides_masks(loops)) {
-                Body copies;
-                const Axis& axis = loops.back().axis;
-                copies.push_back(make_loop(axis.var, Bind::unroll, axis.extent, std::move(body)));
-                body = std::move(copies);
+                body = written_out(loops.back().axis, std::move(body));
                 loops.pop_back();
             }
             return wrap(loops, std::move(body));
@@ -464,16 +456,17 @@ class FreeLanes {
         Body masked = set_mask(lanes, start);
         if (masking_.are_constant) {
             append(masked, std::move(body));
-            for (auto loop = loops.end(); loop != inner; --loop) {
-                Body copies;
-                const Axis& axis = (loop - 1)->axis;
-                copies.push_back(make_loop(axis.var, Bind::unroll, axis.extent, std::move(masked)));
-                masked = std::move(copies);
-            }
+            for (auto loop = loops.end(); loop != inner; --loop)
+                masked = written_out((loop - 1)->axis, std::move(masked));
         } else {
             append(masked, wrap({inner, loops.end()}, std::move(body)));
         }
         return wrap({loops.begin(), inner}, std::move(masked));
+    }
+    static Body written_out(const Axis& axis, Body body) {
+        Body copies;
+        copies.push_back(make_loop(axis.var, Bind::unroll, axis.extent, std::move(body)));
+        return copies;
     }
 
     /// The lane's part of a step, where that point is summed.
@@ -554,9 +547,7 @@ class FreeLanes {
         Substitution here;
         for (const auto& [value, name] : named_) here.replace(value, name);
         if (inner_) here.replace(*inner_, place);
-        if (square_point_)
-            here.replace(transposed_->var, form(strip_, squares_of_strip_ * lanes_.lanes) +
-                                               form(*square_, lanes_.lanes) + form(*square_point_));
+        if (square_point_) here.replace(transposed_->var, square_start_ + form(*square_point_));
         return here;
     }
 
@@ -566,6 +557,7 @@ class FreeLanes {
     const LanePlan& lanes_;
     std::int64_t unroll_;
     const std::optional<Windows>& windows_;  ///< of the rows side by side
+    const std::optional<RowsOfLanes>& rows_of_lanes_;
     const Target& target_;
     Schedule& schedule_;
     Accumulator accumulator_;
@@ -588,6 +580,8 @@ class FreeLanes {
     VarId strip_{};                      ///< the number of the strip of squares along it
     std::optional<VarId> square_;        ///< that of the square in the strip, while they are made
     std::optional<VarId> square_point_;  ///< the point inside the square, likewise
+    AffineForm square_start_;            ///< its first point
+    std::int64_t columns_ = 0;           ///< how many it has
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ struct SharedLoads {
     /// Those that move with the lanes alone: they are done before it and kept in registers.
     std::vector<Value> held = {};
     std::optional<Windows> windows = std::nullopt;
+    std::optional<RowsOfLanes> rows = std::nullopt;
 };
 
 /// Gives the kernel its body: tasks over the outer free axes, serial loops, `unroll` vectors of

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/integer.h"
+#include "codegen/case_axes.h"
 #include "codegen/chain_lanes.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
@@ -184,6 +185,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         return;
     }
     narrow_axes(kernel);
+    write_out_cases(kernel, builder.target());
     if (std::vector<Kernel> parts = split_periods(kernel); !parts.empty()) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;

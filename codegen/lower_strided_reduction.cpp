@@ -59,6 +59,12 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
     if (shared.held.empty())
         shared.windows = share_windows(kernel, lanes, unroll, builder.target());
     if (shared.windows) unroll = shared.windows->unroll;
+    if (lanes.axis && !lanes.is_masked && !shared.windows)
+        shared.rows = find_rows_of_lanes(kernel, *lanes.axis, builder.target());
+    if (shared.rows) {
+        shared.held.clear();
+        unroll = 1;
+    }
     lower_free_lanes(kernel, lanes, unroll, shared, builder.target(), schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }

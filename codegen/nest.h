@@ -39,9 +39,9 @@
 // have at most 16 bytes of lanes; a slot of a register buffer may be read as a scalar and as part
 // of a vector.
 //
-// Hint to emitters: an `unroll` loop directly around a vector loop of as many lanes, whose load
-// moves by up to four elements with the unrolled variable and by another step with the lane, is a
-// register transpose.
+// Hint to emitters: in an `unroll` loop directly around a vector loop a load or a lone store that
+// moves by one with the unrolled variable (a load, in as many turns as lanes, by up to four) and by
+// more than that with the lane is a register transpose.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@ const std::vector<Pass>& passes() {
     static const std::vector<Pass> list = {
         {"simplify", simplify},
         {"narrow", narrow_integers},
+        {"rows", rows_of_lanes},
         {"prefetch", prefetch_streams},
     };
     return list;

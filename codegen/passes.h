@@ -31,6 +31,9 @@ struct Pass {
 /// CPU: computes integers of vector loops in 32 bits where bounds and types keep them there.
 [[nodiscard]] Nest narrow_integers(Nest nest, const Target& target);
 
+/// CPU with AVX-512: what far lanes read or write side by side as rows, which emitters transpose.
+[[nodiscard]] Nest rows_of_lanes(Nest nest, const Target& target);
+
 /// CPU: asks for lines of large arrays that a serial loop comes to some turns later, and after its
 /// last turn in the next one of the loop around it; not for rows that the first-level cache still
 /// holds from an earlier loop. Nothing where the nest `asks_ahead` itself.

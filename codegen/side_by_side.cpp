@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "codegen/guarded_reads.h"
+#include "codegen/lane_steps.h"
 #include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
@@ -25,6 +26,9 @@ constexpr int least_registers = 32;
 constexpr double most_operations = 19;
 /// Points between those of neighbouring lanes that are written out.
 constexpr std::int64_t most_between = 8;
+/// Reduced points that are written out for each of so many points side by side.
+constexpr std::int64_t most_points_written_out = 16;
+constexpr std::int64_t most_rows = 8;
 /// Loads with several vectors of a row side by side, at most, to those with one, of which most rows
 /// fit into the registers. 7x7 sums over 56 columns took 1.45 ms with two vectors of four
 /// rows, 1.88 with three of two; of 3 rows 0.66 with two of eight and 0.43 with three of four.
@@ -186,6 +190,51 @@ std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane) {
     };
     const auto found = std::ranges::find_if(kernel.free, is_between);
     return found == kernel.free.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<RowsOfLanes> find_rows_of_lanes(const Kernel& kernel, const Axis& lane,
+                                              const Target& target) {
+    if (!has_masked_stores(target) || !kernel.body || kernel.is_arg_reduction() ||
+        !kernel.conditions.is_empty() || !kernel.needed_where.empty() ||
+        points(kernel.reduced) > most_points_written_out)
+        return std::nullopt;
+    std::vector<Touch> far;
+    for (Touch& touch : touches(kernel)) {
+        const std::int64_t step = touch.address.coefficient(lane.var);
+        if (touch.is_computed && depends_on(touch.computed, lane.var)) return std::nullopt;
+        if (touch.is_reduced && std::abs(step) > longest_short_step)
+            far.push_back(std::move(touch));
+    }
+    if (far.empty()) return std::nullopt;
+    // Elements of the row that a lane reads, all of one axis included; 0 where it is no row.
+    const auto columns = [&](const Touch& touch, const std::optional<Axis>& axis) {
+        std::vector<Axis> axes = kernel.reduced;
+        if (axis) axes.push_back(*axis);
+        std::int64_t last = 0;
+        for (const Axis& each : axes) {
+            const std::int64_t step = touch.address.coefficient(each.var);
+            if (step < 0) return std::int64_t{0};
+            last += step * (each.extent - 1);
+        }
+        return last < std::min(touch.address.coefficient(lane.var), most_columns_of_rows) ? last + 1
+                                                                                          : 0;
+    };
+    std::optional<RowsOfLanes> best;
+    const auto consider = [&](const std::optional<Axis>& axis) {
+        RowsOfLanes rows{.axis = axis};
+        for (const Touch& touch : far) {
+            const std::int64_t found = columns(touch, axis);
+            if (found <= least_columns) return;
+            rows.columns = std::max(rows.columns, found);
+        }
+        if (!best || rows.columns > best->columns) best = rows;
+    };
+    consider(std::nullopt);
+    for (const Axis& axis : kernel.free)
+        if (axis != lane && axis.extent > 1 && axis.extent <= most_rows &&
+            !kernel.collides(axis.var))
+            consider(axis);
+    return best;
 }
 
 std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most) {

@@ -46,6 +46,16 @@ struct Windows {
 /// written once.
 [[nodiscard]] std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane);
 
+/// A reduction of few points that reads rows: between what one lane and the next read of an array
+/// stand all reduced points, and those of a free axis, if it has one. Written out, they are read as
+/// they stand in memory (codegen/rows_of_lanes).
+struct RowsOfLanes {
+    std::optional<Axis> axis;  ///< whose points are summed side by side
+    std::int64_t columns = 0;  ///< elements of the longest row
+};
+[[nodiscard]] std::optional<RowsOfLanes> find_rows_of_lanes(const Kernel& kernel, const Axis& lane,
+                                                            const Target& target);
+
 /// The largest number up to `most` that divides the extent.
 [[nodiscard]] std::int64_t divisor_up_to(std::int64_t extent, std::int64_t most);
 

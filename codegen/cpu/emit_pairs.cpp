@@ -85,7 +85,8 @@ std::optional<Wide> NestEmitter::transposed_pair(const Value& first, const Value
         !is_next(load->at, next->at) || load->at.affine.coefficient(*transposing_.var) != 2)
         return std::nullopt;
     const Access place = access(load->buffer, load->at);
-    if (place.varying != nullptr || place.lane == 0) return std::nullopt;
+    if (place.varying != nullptr || place.lane == 0 || width_of_square() < lanes_)
+        return std::nullopt;
     llvm::Value* pairs = column_of(*first, ir_.getInt32Ty(), pair_bytes, load->buffer, place, 1);
     auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), 2 * lanes_);
     return wide(ir_.CreateBitCast(pairs, halves));

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "codegen/cpu/nest_emitter.h"
 #include "codegen/cpu/operations.h"
+#include "codegen/lane_steps.h"
 #include "codegen/nest_walk.h"
 #include "codegen/tasks.h"
 
@@ -26,6 +27,26 @@ namespace {
 constexpr std::int64_t max_lanes = 256;
 /// Elements behind a local buffer, so that the last lanes of a vector access stay inside.
 constexpr std::int64_t local_padding = 64;
+
+/// The store of the statements, if there is one alone and nothing of its buffer is read.
+const Store* only_store(const Body& statements) {
+    const Store* found = nullptr;
+    std::vector<Value> values;
+    for (const Stmt& statement : statements) {
+        if (const auto* let = std::get_if<Let>(&statement.node)) values.push_back(let->value);
+        const auto* store = std::get_if<Store>(&statement.node);
+        if (store == nullptr) continue;
+        if (found != nullptr || store->combine) return nullptr;
+        found = store;
+        values.push_back(store->value);
+    }
+    bool is_read = false;
+    for_each_node(values, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        is_read |= found != nullptr && load != nullptr && load->buffer == found->buffer;
+    });
+    return is_read ? nullptr : found;
+}
 
 }  // namespace
 
@@ -259,8 +280,8 @@ void NestEmitter::unrolled_loop(const Loop& loop) {
                 return std::holds_alternative<Store>(each.node) ||
                        std::holds_alternative<Let>(each.node);
             });
-            transposing_ = {.var = is_simple ? std::optional(loop.var) : std::nullopt,
-                            .columns = {}};
+            transposing_ = {.var = is_simple ? std::optional(loop.var) : std::nullopt};
+            transposing_.only_store = only_store(vector->body);
             repeat(loop, vector->body);
             transposing_ = outer;
         });
@@ -281,9 +302,10 @@ void NestEmitter::repeat(const Loop& loop, const Body& statements) {
     const std::int64_t end = lower.constant + *range.limit;
     const std::int64_t outer = repetitions_;
     repetitions_ *= std::max<std::int64_t>(1, (*range.limit + loop.step - 1) / loop.step);
-    if (upper || lower.constant != 0 || loop.step != 1 || lanes_ == 0 || end % lanes_ != 0) {
+    if (upper || lower.constant != 0 || loop.step != 1 || lanes_ == 0 ||
+        (end % lanes_ != 0 && !has_masked_stores(target_)))
         transposing_.var.reset();  // no squares
-    }
+    transposing_.repetitions = std::size_t(end);
     for (std::int64_t i = lower.constant; i < end; i += loop.step) {
         bindings_.at(std::size_t(loop.var)) = {.kind = Binding::Kind::constant, .constant = i};
         if (upper) {
@@ -320,6 +342,7 @@ void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emi
     bindings_.at(std::size_t(loop.var)) = binding;
 
     lanes_ = count == 1 ? 0 : std::bit_ceil(unsigned(count));
+    is_rest_ = loop.upper[0].form.is_constant() && count < loop.upper[0].form.constant;
     last_lane_ = ir_.getInt64(std::uint64_t(count - 1));
     if (lanes_ > count) {
         mask_ = ir_.CreateICmpSLT(lane_numbers(1), widen(ir_.getInt64(std::uint64_t(count))));
@@ -338,6 +361,7 @@ void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emi
         when(ir_.CreateICmpSGT(length, ir_.getInt64(0)), emit_body);
     }
     lanes_ = 0;
+    is_rest_ = false;
     mask_ = nullptr;
     last_lane_ = nullptr;
     bindings_[std::size_t(loop.var)] = {};

@@ -20,7 +20,7 @@ namespace {
 constexpr double max_expanded_exponent = 8;
 
 /// Copies of a long operation that are emitted in place.
-constexpr std::int64_t max_inline_copies = 4;
+constexpr std::int64_t max_inline_copies = 12;
 
 /// The value of a constant, also one converted from another type.
 std::optional<double> constant_value(const Value& value) {

@@ -102,10 +102,16 @@ class NestEmitter {
         llvm::Value* mask = nullptr;  ///< whether it is that of a lane that runs
     };
     /// Squares of repetitions times lanes: a load that moves by few elements from repetition to
-    /// repetition is done for all of a square at once, by rows, and transposed in registers.
+    /// repetition is done for all of a square at once, by rows, and transposed in registers; a
+    /// store that moves by one likewise.
     struct Transposing {
         std::optional<VarId> var = std::nullopt;  ///< counts the repetitions
+        std::size_t repetitions = 0;
         std::unordered_map<const ValueNode*, std::vector<llvm::Value*>> columns = {};
+        const Store* only_store =
+            nullptr;  ///< null where there are more, or what it writes is read
+        std::vector<llvm::Value*> stored = {};  ///< of its square so far
+        llvm::Value* first_stored = nullptr;    ///< where the first of these goes
     };
 
     // Statements: emit_statement.cpp.
@@ -169,19 +175,26 @@ class NestEmitter {
     std::pair<Wide, Wide> alike(Wide a, Wide b);
     Wide wide(llvm::Value* value) { return {ir_, value}; }
 
-    // Loads and stores: emit_memory.cpp.
-    llvm::Value* load(const ValueNode& node, BufferId buffer, const Address& at);
-    /// A read whose lanes are masked by its conditions; null where it is no such thing.
-    llvm::Value* load_guarded(const Value& value);
-    llvm::Value* zeros();
+    // Squares of far lanes: emit_squares.cpp.
+    [[nodiscard]] std::size_t repetition() const;
+    [[nodiscard]] unsigned width_of_square() const;
     [[nodiscard]] bool is_transposed(BufferId buffer, const Address& at,
                                      const Access& access) const;
+    [[nodiscard]] bool is_transposed(const Store& store, const Access& access) const;
     llvm::Value* column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
                            BufferId buffer, const Access& access, unsigned step);
     std::vector<llvm::Value*> load_transposed(llvm::Type* element, std::size_t bytes,
                                               BufferId buffer, const Access& access, unsigned step);
     llvm::Value* load_row(llvm::FixedVectorType* vector, llvm::Value* pointer, llvm::Align align,
                           unsigned step);
+    llvm::Value* mask_of_row();
+    void store_in_square(const Store& store, const Access& access, Wide lanes);
+
+    // Loads and stores: emit_memory.cpp.
+    llvm::Value* load(const ValueNode& node, BufferId buffer, const Address& at);
+    /// A read whose lanes are masked by its conditions; null where it is no such thing.
+    llvm::Value* load_guarded(const Value& value);
+    llvm::Value* zeros();
     Wide load(BufferId buffer, const Access& access);
     llvm::Value* load_lanes(BufferId buffer, const Access& access);
     [[nodiscard]] bool has_short_steps(BufferId buffer, const Access& access) const;
@@ -221,8 +234,9 @@ class NestEmitter {
     std::vector<Scope> scopes_;
     std::unordered_map<std::uint32_t, llvm::Value*> lets_;
     std::unordered_map<const ValueNode*, llvm::Value*> memo_;
-    unsigned lanes_ = 0;                ///< of the vector loop around this place; 0: none
-    llvm::Value* mask_ = nullptr;       ///< the lanes that run; null: all
+    unsigned lanes_ = 0;           ///< of the vector loop around this place; 0: none
+    bool is_rest_ = false;         ///< whether these are fewer lanes than its full vectors have
+    llvm::Value* mask_ = nullptr;  ///< the lanes that run; null: all
     llvm::Value* last_lane_ = nullptr;  ///< the last one that the bound of the lanes lets run
     Transposing transposing_;
     std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it

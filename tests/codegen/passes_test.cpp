@@ -83,5 +83,6 @@ TEST_CASE("every pass is dumped by name") {
                      [&](std::string_view kernel, std::string_view stage, const Nest&) {
                          stages += std::string(kernel) + " " + std::string(stage) + "\n";
                      });
-    CHECK(stages == "example lower\nexample simplify\nexample narrow\nexample prefetch\n");
+    CHECK(stages ==
+          "example lower\nexample simplify\nexample narrow\nexample rows\nexample prefetch\n");
 }

@@ -1,0 +1,213 @@
+// codegen/cpu/emit_squares.cpp – loads and stores of far lanes by rows, transposed in registers
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+
+#include "base/error.h"
+#include "codegen/cpu/nest_emitter.h"
+#include "codegen/lane_steps.h"
+
+namespace ricci::codegen::cpu {
+
+namespace {
+
+using Rows = std::vector<llvm::Value*>;
+
+/// The same lanes, of which instruction selection does not ask where they come from.
+llvm::Value* opaque(llvm::IRBuilderBase& ir, llvm::Value* lanes) {
+    llvm::Type* type = lanes->getType();
+    auto* floats = llvm::FixedVectorType::get(
+        ir.getFloatTy(), unsigned(type->getPrimitiveSizeInBits().getFixedValue() / 32));
+    lanes =
+        ir.CreateUnaryIntrinsic(llvm::Intrinsic::arithmetic_fence, ir.CreateBitCast(lanes, floats));
+    return ir.CreateBitCast(lanes, type);
+}
+
+/// The columns of a square of as many rows as lanes. First pieces of `piece` elements are
+/// transposed each by itself, by interleaving rows half of a piece apart, then the square of
+/// pieces, by taking every other one of neighbours. LLVM looks through shuffles of shuffles for
+/// better ones and finds none: a fence halfway halves the time to compile a square of 16 lanes.
+Rows transposed(llvm::IRBuilderBase& ir, Rows rows, std::size_t piece) {
+    const std::size_t lanes = rows.size();
+    const std::size_t pieces = lanes / piece;
+    llvm::SmallVector<int> low;
+    llvm::SmallVector<int> high;
+    for (std::size_t first = 0; first < lanes; first += piece)
+        for (std::size_t i = first; i < first + piece / 2; ++i) {
+            low.append({int(i), int(i + lanes)});
+            high.append({int(i + piece / 2), int(i + piece / 2 + lanes)});
+        }
+    Rows next(lanes);
+    for (std::size_t done = 1; done < piece; done *= 2) {
+        for (std::size_t first = 0; first < lanes; first += piece)
+            for (std::size_t i = 0; i < piece / 2; ++i) {
+                llvm::Value* row = rows[first + i];
+                llvm::Value* other = rows[first + i + piece / 2];
+                next[first + 2 * i] = ir.CreateShuffleVector(row, other, low);
+                next[first + 2 * i + 1] = ir.CreateShuffleVector(row, other, high);
+            }
+        rows.swap(next);
+    }
+    if (piece > 1 && pieces > 1)
+        for (llvm::Value*& row : rows) row = opaque(ir, row);
+    llvm::SmallVector<int> even;
+    llvm::SmallVector<int> odd;
+    for (std::size_t first = 0; first < 2 * lanes; first += 2 * piece)
+        for (std::size_t i = first; i < first + piece; ++i) {
+            even.push_back(int(i));
+            odd.push_back(int(i + piece));
+        }
+    for (std::size_t done = 1; done < pieces; done *= 2) {
+        for (std::size_t group = 0; group < pieces / 2; ++group)
+            for (std::size_t i = 0; i < piece; ++i) {
+                llvm::Value* row = rows[2 * group * piece + i];
+                llvm::Value* other = rows[(2 * group + 1) * piece + i];
+                next[group * piece + i] = ir.CreateShuffleVector(row, other, even);
+                next[(group + pieces / 2) * piece + i] = ir.CreateShuffleVector(row, other, odd);
+            }
+        rows.swap(next);
+    }
+    return rows;
+}
+
+}  // namespace
+
+/// The number of this repetition of what squares are made of: from 0 by 1.
+std::size_t NestEmitter::repetition() const {
+    return std::size_t(bindings_[std::size_t(*transposing_.var)].constant);
+}
+
+/// The repetitions of the square that this one is of: as many as lanes, or those that are left.
+unsigned NestEmitter::width_of_square() const {
+    const std::size_t first = repetition() / lanes_ * lanes_;
+    return unsigned(std::min<std::size_t>(lanes_, transposing_.repetitions - first));
+}
+
+/// Whether a load of far lanes moves by few elements from one repetition to the next.
+bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access& access) const {
+    if (!transposing_.var || nest_.at(buffer).is_written || at.computed || access.varying)
+        return false;
+    const std::int64_t step = at.affine.coefficient(*transposing_.var);
+    if (width_of_square() < lanes_)
+        return step == 1 && std::abs(access.lane) > longest_short_step &&
+               width_of_square() >= least_columns;
+    return step >= 1 &&
+           (step == 1 ? std::abs(access.lane) > 1
+                      : step <= longest_short_step && std::abs(access.lane) > longest_short_step);
+}
+
+/// The same of a store. What it writes is not read in the loops.
+bool NestEmitter::is_transposed(const Store& store, const Access& access) const {
+    return transposing_.var && transposing_.only_store == &store && has_masked_stores(target_) &&
+           !access.varying && !is_local(store.buffer) &&
+           std::abs(access.lane) > longest_short_step &&
+           store.at.affine.coefficient(*transposing_.var) == 1 &&
+           width_of_square() >= least_columns;
+}
+
+/// What a load in squares gives in this repetition, of elements of so many bytes, `step` of them
+/// from repetition to repetition. The first repetition of a square loads it.
+llvm::Value* NestEmitter::column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
+                                    BufferId buffer, const Access& access, unsigned step) {
+    auto& columns = transposing_.columns[&node];
+    if (columns.size() <= repetition()) {
+        RICCI_ASSERT(columns.size() == repetition(), "a square is loaded by its first repetition");
+        const auto square = load_transposed(element, bytes, buffer, access, step);
+        columns.insert(columns.end(), square.begin(), square.begin() + width_of_square());
+    }
+    return columns.at(repetition());
+}
+
+/// All columns of the square whose first row begins at the place, of elements of so many bytes:
+/// one of the buffer, or several side by side.
+std::vector<llvm::Value*> NestEmitter::load_transposed(llvm::Type* element, std::size_t bytes,
+                                                       BufferId buffer, const Access& access,
+                                                       unsigned step) {
+    llvm::Type* number = memory_type(ir_.getContext(), nest_.at(buffer).dtype);
+    auto* vector = llvm::FixedVectorType::get(element, lanes_);
+    const llvm::Align align(size_bytes(nest_.at(buffer).dtype));
+    std::vector<llvm::Value*> rows;
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+        llvm::Value* row = ir_.getInt64(lane);
+        // Only a bound can mask here: its last lane stands in for those that do not run. As a
+        // minimum of numbers, which LLVM does not turn into a branch for each lane.
+        if (mask_) row = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, row, last_lane_);
+        row = ir_.CreateGEP(number, access.pointer,
+                            ir_.CreateMul(row, ir_.getInt64(std::uint64_t(access.lane))));
+        rows.push_back(load_row(vector, row, align, step));
+    }
+    return transposed(ir_, std::move(rows), std::min<std::size_t>(piece_bytes / bytes, lanes_));
+}
+
+/// Which elements of a row are those of repetitions; null: all.
+llvm::Value* NestEmitter::mask_of_row() {
+    const unsigned width = width_of_square();
+    if (width == lanes_) return nullptr;
+    llvm::SmallVector<llvm::Constant*> is_inside;
+    for (unsigned i = 0; i < lanes_; ++i) is_inside.push_back(ir_.getInt1(i < width));
+    return llvm::ConstantVector::get(is_inside);
+}
+
+/// Keeps the lanes until the square has all its repetitions, and stores it by rows then.
+void NestEmitter::store_in_square(const Store& store, const Access& access, Wide lanes) {
+    const std::size_t number = repetition() % lanes_;
+    if (number == 0) {
+        transposing_.stored.clear();
+        transposing_.first_stored = access.pointer;
+    }
+    llvm::Value* column = to_memory(store.buffer, lanes).value();
+    transposing_.stored.push_back(column);
+    const unsigned width = width_of_square();
+    if (number + 1 < width) return;
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(store.buffer).dtype);
+    const std::size_t bytes = size_bytes(nest_.at(store.buffer).dtype);
+    Rows rows = std::exchange(transposing_.stored, {});
+    rows.resize(lanes_, llvm::PoisonValue::get(column->getType()));
+    rows = transposed(ir_, std::move(rows), std::min<std::size_t>(piece_bytes / bytes, lanes_));
+    llvm::Value* whole = mask_of_row();
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+        llvm::Value* pointer =
+            ir_.CreateGEP(element, transposing_.first_stored,
+                          ir_.getInt64(std::uint64_t(std::int64_t(lane) * access.lane)));
+        llvm::Value* mask = whole;
+        if (mask_) {
+            llvm::Value* runs = widen(ir_.CreateICmpULE(ir_.getInt64(lane), last_lane_));
+            mask = mask ? ir_.CreateAnd(mask, runs) : runs;
+        }
+        if (mask)
+            ir_.CreateMaskedStore(rows[lane], pointer, llvm::Align(bytes), mask);
+        else
+            ir_.CreateAlignedStore(rows[lane], pointer, llvm::Align(bytes));
+    }
+}
+
+/// As many elements as lanes, `step` apart: of whole vectors, of which the last ends where they do.
+llvm::Value* NestEmitter::load_row(llvm::FixedVectorType* vector, llvm::Value* pointer,
+                                   llvm::Align align, unsigned step) {
+    if (llvm::Value* mask = mask_of_row())
+        return ir_.CreateMaskedLoad(vector, pointer, align, mask,
+                                    llvm::Constant::getNullValue(vector));
+    llvm::Value* row = ir_.CreateAlignedLoad(vector, pointer, align);
+    const unsigned last = step * (lanes_ - 1) + 1 - lanes_;  // where the last vector begins
+    for (unsigned from = lanes_; from < step * lanes_; from += lanes_) {
+        const unsigned first = std::min(from, last);
+        llvm::Value* next = ir_.CreateAlignedLoad(
+            vector, ir_.CreateGEP(vector->getElementType(), pointer, ir_.getInt64(first)), align);
+        // Those of vectors before are in their places after the first turn.
+        llvm::SmallVector<int> lanes;
+        for (unsigned lane = 0; lane < lanes_; ++lane) {
+            const unsigned at = lane * step;
+            if (at < from)
+                lanes.push_back(int(from == lanes_ ? at : lane));
+            else
+                lanes.push_back(at < from + lanes_ ? int(lanes_ + at - first) : int(lane));
+        }
+        row = ir_.CreateShuffleVector(row, next, lanes);
+    }
+    return row;
+}
+
+}  // namespace ricci::codegen::cpu
