@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/fold_indices.h"
+#include "codegen/side_by_side.h"
 
 namespace ricci::codegen {
 
@@ -32,7 +33,10 @@ bool has_lanes_across(Kernel kernel, const Target& target) {
     if (!kernel.body) return true;
     merge_axes(kernel);
     const LanePlan lanes = choose_lanes(kernel, target);
-    return lanes.axis && !lanes.is_reduced_axis;
+    // Small problems of a batch are read as rows by kernels of their own.
+    return lanes.axis && !lanes.is_reduced_axis &&
+           (target.forced == Forced::chains_across ||
+            !find_rows_of_lanes(kernel, *lanes.axis, target));
 }
 
 }  // namespace

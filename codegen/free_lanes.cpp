@@ -105,14 +105,12 @@ class FreeLanes {
                                             nest.at(lanes_.axis->var).name,
                                             {unroll_},
                                             "vectors that accumulate side by side"});
+        const char* shared = windows_         ? "points whose windows share loads"
+                             : rows_of_lanes_ ? "points between those of neighbouring lanes"
+                                              : "points that share loads";
         if (rows_ > 1)
-            schedule_.directives.push_back({"unroll",
-                                            nest.at(row_axis_.var).name,
-                                            {rows_},
-                                            windows_ ? "points whose windows share loads"
-                                            : rows_of_lanes_
-                                                ? "points between those of neighbouring lanes"
-                                                : "points that share loads"});
+            schedule_.directives.push_back(
+                {"unroll", nest.at(row_axis_.var).name, {rows_}, shared});
         if (lanes_.is_masked)
             schedule_.directives.push_back({"mask",
                                             nest.at(lanes_.axis->var).name,
@@ -134,12 +132,19 @@ class FreeLanes {
             return;
         }
         if (body_cost(kernel_) > most_shared_operations) return;
-        const std::int64_t most = vectors_side_by_side / unroll_;
         const std::vector<Touch> all =
             touches(has_masked_stores(target_) ? with_plain_reads(kernel_) : kernel_);
-        const std::optional<Axis> chosen =
-            most_sharing_axis(kernel_, *lanes_.axis, all, most,
-                              [&](const Axis& axis) { return !moves_bounds(axis); });
+        // More of them where a long sum is read once for all.
+        std::int64_t most = target_.vector_registers * 3 / 4 / unroll_;
+        std::optional<Axis> chosen =
+            most_sharing_axis(kernel_, *lanes_.axis, all, most, [&](const Axis& axis) {
+                return !moves_bounds(axis) && shares_long_reads(kernel_, *lanes_.axis, axis, all);
+            });
+        if (!chosen) {
+            most = vectors_side_by_side / unroll_;
+            chosen = most_sharing_axis(kernel_, *lanes_.axis, all, most,
+                                       [&](const Axis& axis) { return !moves_bounds(axis); });
+        }
         if (!chosen) return;
         row_axis_ = *chosen;
         rows_ = divisor_up_to(chosen->extent, most);

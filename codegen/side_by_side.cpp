@@ -313,4 +313,19 @@ std::optional<Axis> most_sharing_axis(const Kernel& kernel, const Axis& lane,
     return chosen;
 }
 
+bool shares_long_reads(const Kernel& kernel, const Axis& lane, const Axis& axis,
+                       const std::vector<Touch>& touches) {
+    const auto moves = [](const Touch& touch, const Axis& each) {
+        return touch.address.coefficient(each.var) != 0;
+    };
+    return points(kernel.reduced) >= long_reduction &&
+           std::ranges::any_of(touches, [&](const Touch& touch) {
+               return touch.is_reduced && !touch.is_computed && !moves(touch, axis) &&
+                      moves(touch, lane) &&
+                      std::ranges::any_of(kernel.reduced, [&](const Axis& reduced) {
+                          return moves(touch, reduced);
+                      });
+           });
+}
+
 }  // namespace ricci::codegen

@@ -41,6 +41,10 @@ struct Windows {
     const Kernel& kernel, const Axis& lane, const std::vector<Touch>& touches, std::int64_t most,
     const std::function<bool(const Axis&)>& may_be_rows);
 
+/// Whether a long sum reads, along the lanes, what is the same at all points of the axis.
+[[nodiscard]] bool shares_long_reads(const Kernel& kernel, const Axis& lane, const Axis& axis,
+                                     const std::vector<Touch>& touches);
+
 /// A short free axis whose points stores have between those of neighbouring lanes, as the places of
 /// a turn that the lanes' axis counts: where each pass over the lanes takes them all, lines are
 /// written once.

@@ -107,4 +107,11 @@ TEST_CASE("windows of other conditions, of chosen, far or dear operands are not 
                             {{"X", x}, {"J", array({14}, DType::i64)}}));
 }
 
+TEST_CASE("a long sum is read once for more points side by side") {
+    // Eight vectors of each of three rows: the gradient of a kernel over channels that stand last.
+    CHECK(has_directive("unroll r 3", "dW[r,s,c] := X[y+r,x+s,c]*dY[y,x,c]",
+                        {{"X", array({20, 20, 128})}, {"dY", array({18, 18, 128})}},
+                        Target().l2_bytes, Forced::free_lanes));
+}
+
 }  // namespace ricci::tests

@@ -184,5 +184,17 @@ TEST_CASE("rows that others read stay in one piece") {
     CHECK(slices(codegen::plan(bound(text, signature), target)) == 0);
 }
 
+TEST_CASE("small problems of a batch are many in a slice") {
+    // What the first product passes on is larger than caches; one of 3x3 is no work for a task.
+    const std::string text = "T[n,k,i] := A[n,k,j]*B[n,i,j]; Y[n,k,j] := T[n,k,i]*A[n,i,j]";
+    const auto of = [](std::int64_t n) {
+        return Signature{{"A", array({n, 3, 3})}, {"B", array({n, 3, 3})}};
+    };
+    const std::int64_t many = slices(text, of(1'000'000));
+    CHECK(many > 1);
+    CHECK(many < 1000);
+    check_values(text, of(50));
+}
+
 }  // namespace
 }  // namespace ricci::tests
