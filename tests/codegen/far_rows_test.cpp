@@ -96,6 +96,20 @@ TEST_CASE("an operand along the rows is summed in squares") {
                         {{"A", array({40, 51})}, {"B", array({52, 41})}}));
 }
 
+TEST_CASE("what is padded, clamped or gathered beside squares is read lane by lane") {
+    const Signature square = {
+        {"A", array({70, 80})}, {"B", array({80, 70})}, {"C", array({80, 70})}};
+    (void)takes_squares("s[i] := A[i,k]*B[k,i]*C[pad(k-1),pad(i+1)]", square);
+    (void)takes_squares("s[i] := sum[k](A[i,k]*B[k,i] + C[clamp(k+2),clamp(i-3)])", square);
+    (void)takes_squares("s := A[i,k]*B[k,pad(i-1)]*C[k,i]", square);
+    Signature gathered = square;
+    gathered["J"] = array({70}, DType::i32);
+    (void)takes_squares("s[i] := A[i,k]*B[k,i]*C[k,clamp(J[i])]", gathered);
+    // Steps of one and of three in one kernel.
+    CHECK(takes_squares("s[i] := A[i,k]*B[k,i]*D[i,3*k]",
+                        {{"A", array({70, 80})}, {"B", array({80, 70})}, {"D", array({70, 240})}}));
+}
+
 TEST_CASE("a full sum of the kind is one of columns first") {
     const auto A = array({100, 130});
     const auto B = array({130, 100});

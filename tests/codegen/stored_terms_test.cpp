@@ -100,5 +100,26 @@ TEST_CASE("other ranges, types, updates and arrays that are no outputs are not r
     }
 }
 
+TEST_CASE("terms of halves, of gathered rows and of three arrays in other orders are read") {
+    const std::vector<std::string> outputs = {"P", "s"};
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+        const std::string all =
+            rewritten("P[i,k] := A[i,k]*B[i,k]; s[k] := sum[i](A[i,k]*B[i,k])",
+                      {{"A", array({12, 20}, dtype)}, {"B", array({12, 20}, dtype)}}, outputs);
+        INFO(all);
+        CHECK(all.find("sum[") != std::string::npos);
+    }
+    const std::string gathered = rewritten(
+        "P[i,k] := exp(A[i,k])*E[clamp(J[i]),k]; s[k] := sum[i](exp(A[i,k])*E[clamp(J[i]),k])",
+        {{"A", matrix}, {"E", array({30, 20})}, {"J", array({12}, DType::i32)}}, outputs);
+    INFO(gathered);
+    CHECK(gathered.find("(P.") != std::string::npos);
+    const std::string permuted =
+        rewritten("P[k,i] := A[i,k]*B[k,i]*C[i,k]; s[i] := sum[k](A[i,k]*B[k,i]*C[i,k])",
+                  {{"A", matrix}, {"B", array({20, 12})}, {"C", matrix}}, outputs);
+    INFO(permuted);
+    CHECK(permuted.find("(P.") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace ricci::tests
