@@ -97,7 +97,7 @@ double cycles_of(const Kernel& kernel, const Target& target) {
 }  // namespace
 
 void write_out_cases(Kernel& kernel, const Target& target) {
-    if (kernel.body || kernel.has_meeting_writes()) return;
+    if (kernel.body || kernel.has_meeting_writes() || !kernel.conditions.is_empty()) return;
     Kernel best = kernel;
     while (const std::optional<Axis> axis = find_case_axis(best)) best = written_out(best, *axis);
     if (best.writes.size() == kernel.writes.size()) return;

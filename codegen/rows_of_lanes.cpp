@@ -120,11 +120,13 @@ class Region {
             read(let->value);
         } else if (const auto* store = std::get_if<Store>(&statement.node)) {
             read(store->value);
+            if (store->at.computed) touch_alone(store->at.computed);
             if (store->combine)
                 touch_alone(*store);
             else
                 write(*store);
         } else {
+            knows_all_ &= !std::holds_alternative<LetVar>(statement.node);
             Body one{statement};
             for_each_value(one, [&](const Value& value) { touch_alone(value); });
             for_each_store(one, [&](const Store& inner) { touch_alone(inner); });
@@ -159,13 +161,15 @@ class Region {
     }
     void touch_alone(const Store& store) {
         touch_alone(store.value);
+        if (store.at.computed) touch_alone(store.at.computed);
         stored_alone_.insert(store.buffer);
     }
 
     /// Notes the offsets of a place in the lanes that run; false where these are not far.
     bool add(std::vector<Rows>& all, BufferId buffer, const Address& at, StoreHint hint) {
         if (at.computed || nest_.at(buffer).space != Space::argument ||
-            !is_constant(lane_->lower, 0) || !lane_->upper[0].form.is_constant() ||
+            !is_constant(lane_->lower, 0) || lane_->step != 1 ||
+            !lane_->upper[0].form.is_constant() || lane_->upper[0].divisor != 1 ||
             at.affine.coefficient(lane_->var) <= longest_short_step || is_square(at.affine))
             return false;
         Rows rows;

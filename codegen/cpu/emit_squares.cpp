@@ -91,18 +91,17 @@ bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access
     if (!transposing_.var || nest_.at(buffer).is_written || at.computed || access.varying)
         return false;
     const std::int64_t step = at.affine.coefficient(*transposing_.var);
+    const bool is_far = std::abs(access.lane) > longest_short_step;
     if (width_of_square() < lanes_)
-        return step == 1 && std::abs(access.lane) > longest_short_step &&
-               width_of_square() >= least_columns;
-    return step >= 1 &&
-           (step == 1 ? std::abs(access.lane) > 1
-                      : step <= longest_short_step && std::abs(access.lane) > longest_short_step);
+        return step == 1 && is_far && width_of_square() >= least_columns;
+    if (step == 1) return std::abs(access.lane) > 1;
+    return step > 1 && step <= longest_short_step && is_far;
 }
 
-/// The same of a store. What it writes is not read in the loops.
+/// The same of a store whose place no data choose. What it writes is not read in the loops.
 bool NestEmitter::is_transposed(const Store& store, const Access& access) const {
     return transposing_.var && transposing_.only_store == &store && has_masked_stores(target_) &&
-           !access.varying && !is_local(store.buffer) &&
+           !store.at.computed && !access.varying && !is_local(store.buffer) &&
            std::abs(access.lane) > longest_short_step &&
            store.at.affine.coefficient(*transposing_.var) == 1 &&
            width_of_square() >= least_columns;
@@ -151,7 +150,8 @@ llvm::Value* NestEmitter::mask_of_row() {
     return llvm::ConstantVector::get(is_inside);
 }
 
-/// Keeps the lanes until the square has all its repetitions, and stores it by rows then.
+/// Keeps the lanes until the square has all its repetitions, and stores it by rows then: through
+/// the caches, since these are rarely whole lines.
 void NestEmitter::store_in_square(const Store& store, const Access& access, Wide lanes) {
     const std::size_t number = repetition() % lanes_;
     if (number == 0) {

@@ -39,6 +39,7 @@ const Store* only_store(const Body& statements) {
         if (found != nullptr || store->combine) return nullptr;
         found = store;
         values.push_back(store->value);
+        if (store->at.computed) values.push_back(store->at.computed);
     }
     bool is_read = false;
     for_each_node(values, [&](const Value& value) {
@@ -342,7 +343,8 @@ void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emi
     bindings_.at(std::size_t(loop.var)) = binding;
 
     lanes_ = count == 1 ? 0 : std::bit_ceil(unsigned(count));
-    is_rest_ = loop.upper[0].form.is_constant() && count < loop.upper[0].form.constant;
+    is_rest_ =
+        loop.step == 1 && loop.upper[0].form.is_constant() && count < loop.upper[0].form.constant;
     last_lane_ = ir_.getInt64(std::uint64_t(count - 1));
     if (lanes_ > count) {
         mask_ = ir_.CreateICmpSLT(lane_numbers(1), widen(ir_.getInt64(std::uint64_t(count))));

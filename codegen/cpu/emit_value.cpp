@@ -19,7 +19,9 @@ namespace {
 /// place each, stays below four.
 constexpr double max_expanded_exponent = 8;
 
-/// Copies of a long operation that are emitted in place.
+/// Copies of a long operation that are emitted in place: sums of nine exponentials for each of a
+/// million rows, written out, take 2.6 ms with them in place and 4.7 with calls, which leave no
+/// registers as they were.
 constexpr std::int64_t max_inline_copies = 12;
 
 /// The value of a constant, also one converted from another type.

@@ -115,4 +115,21 @@ TEST_CASE("what is left of squares is a narrow square") {
         }
 }
 
+TEST_CASE("stores whose places are data go where these say, beside rows that are transposed") {
+    for (const std::int64_t n : {16, 40})
+        for (const DType dtype : {DType::f32, DType::f64, DType::i16}) {
+            const Signature arrays = {{"A", array({n, 20}, dtype)},
+                                      {"B", array({n, 8}, dtype)},
+                                      {"C", array({8, n}, dtype)}};
+            check_values(
+                "J[k] := 7 - 2*k where k in 0:4; A[n,k+J[k]+7] = B[n,k] + C[k,n] "
+                "where k in 0:4",
+                arrays);
+            check_values(
+                "J[k] := 15 - 3*k where k in 0:4; A[n,2*k+J[k]] = B[n,k]*C[k,n] where k in 0:4",
+                arrays);
+            check_values("A[n,k] = A[n,k]*B[n,k] + C[k,n] where k in 0:8", arrays);
+        }
+}
+
 }  // namespace
