@@ -194,9 +194,8 @@ std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane) {
 
 std::optional<RowsOfLanes> find_rows_of_lanes(const Kernel& kernel, const Axis& lane,
                                               const Target& target) {
-    if (!has_masked_stores(target) || !kernel.body || kernel.is_arg_reduction() ||
-        !kernel.conditions.is_empty() || !kernel.needed_where.empty() ||
-        points(kernel.reduced) > most_points_written_out)
+    if (!has_masked_stores(target) || !kernel.body || !kernel.conditions.is_empty() ||
+        !kernel.needed_where.empty() || points(kernel.reduced) > most_points_written_out)
         return std::nullopt;
     std::vector<Touch> far;
     for (Touch& touch : touches(kernel)) {
@@ -230,6 +229,7 @@ std::optional<RowsOfLanes> find_rows_of_lanes(const Kernel& kernel, const Axis& 
         if (!best || rows.columns > best->columns) best = rows;
     };
     consider(std::nullopt);
+    if (kernel.is_arg_reduction()) return best;
     for (const Axis& axis : kernel.free)
         if (axis != lane && axis.extent > 1 && axis.extent <= most_rows &&
             !kernel.collides(axis.var))

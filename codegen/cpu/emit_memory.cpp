@@ -122,7 +122,7 @@ llvm::Value* NestEmitter::load_lanes(BufferId buffer, const Access& access) {
 bool NestEmitter::has_short_steps(BufferId buffer, const Access& access) const {
     const std::size_t bytes = size_bytes(nest_.at(buffer).dtype);
     return !access.varying && access.lane > 1 && access.lane <= longest_short_step && lanes_ > 1 &&
-           !is_local(buffer) && (bytes == 4 || bytes == 8) &&
+           !is_local(buffer) && (bytes >= 4 || has_masked_stores(target_)) &&
            lanes_ * bytes <= std::size_t(target_.vector_bytes);
 }
 

@@ -132,4 +132,23 @@ TEST_CASE("stores whose places are data go where these say, beside rows that are
         }
 }
 
+TEST_CASE("places of extremes of short rows are found in lanes over the rows") {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8})
+        for (const std::int64_t n : {5, 8, 13})
+            CHECK(contains(plan_text("s[n] := argmax[i](X[n,i])", {{"X", array({75, n}, dtype)}}),
+                           "vector l in 0.."));
+}
+
+TEST_CASE("elements of any size two to four apart are read and written as vectors") {
+    for (const DType dtype :
+         {DType::u8, DType::i16, DType::f16, DType::bf16, DType::boolean, DType::f32, DType::i64})
+        for (const std::int64_t channels : {2, 3, 4})
+            for (const std::int64_t columns : {16, 37}) {
+                const Signature last = {{"A", array({3, columns, channels}, dtype)}};
+                check_values("v[c,y,x] := A[y,x,c]", last);
+                check_values("v[y,x] := f32(A[y,x,0])*0.5 + f32(A[y,x,1])", last);
+                check_values("v[y,x,c] := A[c,y,x]", {{"A", array({channels, 3, columns}, dtype)}});
+            }
+}
+
 }  // namespace

@@ -62,7 +62,57 @@ void check(DType dtype, const Target& target, std::int64_t lanes) {
             }
 }
 
+/// Transposes `count` rows of so many columns, read at the lanes or written there, at either end of
+/// a page that no other may follow.
+template <class T>
+void check_squares(DType dtype, const Target& target, std::int64_t columns, std::int64_t count) {
+    constexpr std::int64_t lanes = 16;
+    const Page<T> in;
+    const Page<T> out;
+    const auto elements = std::size_t(columns * count);
+    for (const bool reads_rows : {true, false})
+        for (const bool at_end : {true, false}) {
+            Builder b("square");
+            const BufferId x = b.argument("x", dtype, columns * count);
+            const BufferId y = b.argument("y", dtype, columns * count, true);
+            const VarId column = b.var("q");
+            const VarId lane = b.var("lane");
+            const AffineForm row = form(column) + form(lane, columns);
+            const AffineForm line = form(column, count) + form(lane);
+            Body body = {
+                make_store(y, {reads_rows ? line : row}, b.load(x, reads_rows ? row : line))};
+            Body vector = {make_loop(lane, Bind::vector, bound(0), with(bound(lanes), form(count)),
+                                     std::move(body))};
+            const Nest nest =
+                b.finish(1, {make_loop(column, Bind::unroll, columns, std::move(vector))});
+            T* const from = in.place(elements, at_end);
+            T* const to = out.place(elements, at_end);
+            for (std::size_t i = 0; i < elements; ++i) from[i] = T(i + 1);
+            std::vector<T> expected(elements);
+            for (std::int64_t q = 0; q < columns; ++q)
+                for (std::int64_t l = 0; l < count; ++l) {
+                    const auto at_row = std::size_t(q + columns * l);
+                    const auto at_line = std::size_t(count * q + l);
+                    expected[reads_rows ? at_line : at_row] = from[reads_rows ? at_row : at_line];
+                }
+            run(nest, target, 1, {from, to});
+            CHECK(std::vector<T>(to, to + elements) == expected);
+        }
+}
+
 }  // namespace
+
+TEST_CASE("squares read and write nothing but their rows") {
+    for (const Target& target : runnable_targets())
+        for (const std::int64_t columns : {3, 9, 16, 19})
+            for (const std::int64_t count : {1, 7, 16}) {
+                CAPTURE(columns);
+                CAPTURE(count);
+                check_squares<float>(DType::f32, target, columns, count);
+                check_squares<double>(DType::f64, target, columns, count);
+                check_squares<std::int16_t>(DType::i16, target, columns, count);
+            }
+}
 
 TEST_CASE("lanes a few elements apart read and write nothing but their elements") {
     for (const Target& target : runnable_targets()) {
@@ -75,6 +125,11 @@ TEST_CASE("lanes a few elements apart read and write nothing but their elements"
     }
     check<std::int32_t>(DType::i32, cpu::host_target(), 16);
     check<std::int64_t>(DType::i64, cpu::host_target(), 16);
+    for (const Target& target : runnable_targets()) {
+        check<std::int16_t>(DType::i16, target, 16);
+        check<std::uint8_t>(DType::u8, target, 16);
+    }
+    check<std::uint8_t>(DType::u8, cpu::host_target(), 64);
 }
 
 }  // namespace ricci::tests
