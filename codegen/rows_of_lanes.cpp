@@ -48,7 +48,6 @@ struct Rows {
     LoopBound lanes;
     std::set<std::int64_t> offsets = {};
     std::size_t touched = 0;  ///< counts an offset each time
-    bool is_plain = true;
     StoreHint hint = StoreHint::normal;
     BufferId registers{};
 
