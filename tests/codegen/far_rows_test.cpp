@@ -106,9 +106,8 @@ TEST_CASE("what is padded, clamped or gathered beside squares is read lane by la
     gathered["J"] = array({70}, DType::i32);
     (void)takes_squares("s[i] := A[i,k]*B[k,i]*C[k,clamp(J[i])]", gathered);
     // Steps of one and of three in one kernel.
-    (void)(takes_squares(
-        "s[i] := A[i,k]*B[k,i]*D[i,3*k]",
-        {{"A", array({70, 80})}, {"B", array({80, 70})}, {"D", array({70, 240})}}));
+    (void)takes_squares("s[i] := A[i,k]*B[k,i]*D[i,3*k]",
+                        {{"A", array({70, 80})}, {"B", array({80, 70})}, {"D", array({70, 240})}});
 }
 
 TEST_CASE("a full sum of the kind is one of columns first") {
