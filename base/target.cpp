@@ -30,11 +30,11 @@ std::optional<Precision> precision_from_name(std::string_view name) noexcept {
 }
 
 std::string str(const Target& target) {
-    return format("{} {}-bit{}{}{}{}", target.cpu.empty() ? "generic" : target.cpu,
-                  8 * target.vector_bytes, target.has_fma ? " fma" : "",
-                  target.has_bf16_dot ? " bf16-dot" : "",
-                  target.has_bf16_tiles ? " bf16-tiles" : "",
-                  target.precision == Precision::f32 ? "" : format(" {}", name(target.precision)));
+    return format(
+        "{} {}-bit{}{}{}{}{}", target.cpu.empty() ? "generic" : target.cpu, 8 * target.vector_bytes,
+        target.has_fma ? " fma" : "", target.has_bf16_dot ? " bf16-dot" : "",
+        target.has_integer_dot ? " integer-dot" : "", target.has_bf16_tiles ? " bf16-tiles" : "",
+        target.precision == Precision::f32 ? "" : format(" {}", name(target.precision)));
 }
 
 }  // namespace ricci

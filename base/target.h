@@ -60,6 +60,8 @@ struct Target {
     bool has_fma = false;
     /// Sums of two products of bf16 numbers are one instruction, about as fast as a multiply-add.
     bool has_bf16_dot = false;
+    /// The same of i16 and i32 (AVX512_VNNI); without it a product of pairs is one instruction.
+    bool has_integer_dot = false;
     /// Products of tiles of bf16 numbers, 16 by 32 and 32 by 16, are one instruction (AMX).
     bool has_bf16_tiles = false;
     Precision precision = Precision::f32;

@@ -31,16 +31,6 @@ bool tells_places(const Value& value, const Axis& axis) {
     return difference.terms.size() == 1 && difference.coefficient(axis.var) != 0;
 }
 
-std::vector<Value> written_values(const Kernel& kernel) {
-    std::vector<Value> values;
-    for (const Store& write : kernel.writes) {
-        values.push_back(write.value);
-        values.push_back(write.at.computed);
-    }
-    std::erase(values, nullptr);
-    return values;
-}
-
 /// A free axis of few places that terms tell apart, if there is one.
 std::optional<Axis> find_case_axis(const Kernel& kernel) {
     std::optional<Axis> found;

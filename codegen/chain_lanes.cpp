@@ -39,6 +39,43 @@ bool has_lanes_across(Kernel kernel, const Target& target) {
             !find_rows_of_lanes(kernel, *lanes.axis, target));
 }
 
+/// Whether a row stands in pieces shorter than a vector, with those of other rows between them: in
+/// the lines that it takes from memory are parts of others, which are passed over at other times.
+bool is_in_pieces(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
+    if (!lanes.is_reduced_axis || lanes.axis->extent >= codegen::lanes(kernel, target) ||
+        kernel.reduced.size() < 2)
+        return false;
+    const std::vector<Touch> all = touches(kernel);
+    return std::ranges::any_of(all, [&](const Touch& touch) {
+        const auto continues = [&](const Axis& axis) {
+            return touch.address.coefficient(axis.var) == lanes.axis->extent;
+        };
+        return touch.is_reduced && touch.address.coefficient(lanes.axis->var) == 1 &&
+               std::ranges::none_of(kernel.reduced, continues);
+    });
+}
+
+/// The lanes of a pass along one of these axes; none: others are better. Where rows fill more than
+/// half of the lanes, these may be the dearer ones, since later passes find elements in a cache.
+LanePlan lanes_along(const std::vector<Axis>& axes, const Kernel& kernel, const Target& target) {
+    constexpr double most_times = 2;
+    const LanePlan own = choose_lanes(kernel, target);
+    if (target.forced != Forced::chains && is_in_pieces(kernel, own, target)) return {};
+    if (!own.axis || is_one_of(axes, *own.axis)) return own;
+    const LanePlan along = choose_lanes_among(axes, kernel, target);
+    const bool suffices = along.axis && along.lanes == lanes(kernel, target) &&
+                          along.cycles <= most_times * own.cycles;
+    return suffices ? along : LanePlan{};
+}
+
+/// The same of a kernel by itself, whose rows are these.
+bool has_lanes_along(const std::vector<Axis>& rows, const Kernel& kernel, const Target& target) {
+    std::vector<Axis> axes = kernel.free;
+    std::erase_if(axes, [&](const Axis& axis) { return is_one_of(rows, axis); });
+    axes.insert(axes.end(), kernel.reduced.begin(), kernel.reduced.end());
+    return lanes_along(axes, kernel, target).axis.has_value();
+}
+
 }  // namespace
 
 ChainRules chain_rules(const Target& target, LanesOfChain lanes) {
@@ -48,9 +85,8 @@ ChainRules chain_rules(const Target& target, LanesOfChain lanes) {
             .needs_gain = target.forced != forced,
             .fits = [&target, is_along](const Kernel& kernel, const std::vector<Axis>& rows) {
                 if (!split_cases(kernel).empty()) return false;
-                if (!is_along) return has_lanes_across(kernel, target);
-                const LanePlan own = choose_lanes(kernel, target);
-                return own.axis && !is_one_of(rows, *own.axis);
+                return is_along ? has_lanes_along(rows, kernel, target)
+                                : has_lanes_across(kernel, target);
             }};
 }
 
@@ -83,7 +119,9 @@ LanePlan common_lanes(const RowChain& chain, LanesOfChain lanes, const Target& t
         lanes == LanesOfChain::along_rows ? chain.kernel.reduced : chain.kernel.free;
     LanePlan common;
     for (const RowStage& stage : chain.stages) {
-        const LanePlan own = choose_lanes(view(chain, stage), target);
+        const Kernel kernel = view(chain, stage);
+        const LanePlan own = lanes == LanesOfChain::along_rows ? lanes_along(axes, kernel, target)
+                                                               : choose_lanes(kernel, target);
         const bool fits = own.axis && is_one_of(axes, *own.axis);
         if (!fits || (common.axis && *common.axis != *own.axis)) return {};
         common.lanes = common.axis ? std::min(common.lanes, own.lanes) : own.lanes;

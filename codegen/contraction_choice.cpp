@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "codegen/pair_products.h"
 #include "codegen/tile.h"
 
@@ -12,7 +13,12 @@ namespace ricci::codegen {
 namespace {
 
 /// What it takes, in multiply-adds: Zen 5 does 1.85 products in the time of one.
-constexpr double operations_of_pair = 1.08;
+double operations_of_pair(const Kernel& kernel, const Target& target) {
+    constexpr double of_one = 1.08;
+    constexpr double of_product_and_sum = 2;
+    return kernel.body->dtype == DType::i32 && !target.has_integer_dot ? of_product_and_sum
+                                                                       : of_one;
+}
 
 }  // namespace
 
@@ -29,7 +35,8 @@ bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contractio
 }
 
 DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice) {
-    return choice.pairing == Pairing::pairs ? DType::bf16 : kernel.body->dtype;
+    if (choice.pairing == Pairing::none) return kernel.body->dtype;
+    return kernel.body->dtype == DType::i32 ? DType::i16 : DType::bf16;
 }
 
 bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& target) {
@@ -39,7 +46,7 @@ bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& targ
 double vector_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     constexpr double of_half = 0.53;  // more instructions for the same
     const double operations = choice.pairing == Pairing::pairs
-                                  ? operations_of_pair / 2
+                                  ? operations_of_pair(kernel, target) / 2
                                   : std::max(1.0, body_cost(kernel) - 2);
     return operations / 2 * (is_half_vector(kernel, choice.tile.lanes, target) ? of_half : 1);
 }
@@ -62,7 +69,10 @@ std::vector<Directive> tile_directives(const Kernel& kernel, const ContractionCh
                           "vectors of lanes; contiguous in the result"});
     if (choice.pairing == Pairing::pairs)
         directives.push_back(
-            {"pair", name(kernel.reduced.back()), {2}, "points of one instruction on bf16"});
+            {"pair",
+             name(kernel.reduced.back()),
+             {2},
+             format("points of one instruction on {}", ricci::name(panel_dtype(kernel, choice)))});
     return directives;
 }
 

@@ -34,7 +34,7 @@ class Placer {
         const Pairing pairing = placing_.choice.pairing;
         const Value& term = operand.term;
         return {term,
-                pack(packed, pairing == Pairing::pairs ? unconverted(term) : term, c.batch,
+                pack(packed, pairing == Pairing::pairs ? pair_term(term) : term, c.batch,
                      is_row ? placing_.rows : placing_.columns, side, pairing, name, builder_)};
     }
 

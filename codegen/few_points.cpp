@@ -362,6 +362,20 @@ bool is_passed_to_reduction(const BoundProgram& program, const BoundEquation& eq
     return reads == 1 && is_passed;
 }
 
+/// Whether what is summed is raised to a power that its indices alone decide: written out, powers
+/// are products.
+bool has_index_power(const BoundEquation& equation) {
+    return equation.reduction && contains(equation.value, [&](Expr e) {
+               if (!is_apply(e, Op::pow)) return false;
+               const Expr exponent = std::get<Apply>(e->term).args[1];
+               const std::vector<IndexId> ids = free_indices(exponent);
+               return !ids.empty() && tensors_read(exponent).empty() &&
+                      std::ranges::all_of(ids, [&](IndexId id) {
+                          return has_index(equation.reduction->indices, id);
+                      });
+           });
+}
+
 }  // namespace
 
 bool can_be_written_out(const BoundProgram& program, const BoundEquation& equation) {
@@ -379,8 +393,11 @@ std::optional<BoundEquation> written_out(EquationMaker& make, const BoundEquatio
 BoundProgram with_few_points(BoundProgram program, std::int64_t most_points) {
     EquationMaker make(program);
     for (BoundEquation& equation : program.equations) {
-        if (!can_be_written_out(program, equation)) continue;
-        if (std::optional<BoundEquation> written = written_out(make, equation, most_points))
+        const bool is_polynomial = is_plain_sum(program, equation) &&
+                                   !equation.reduction->condition && has_index_power(equation);
+        if (!is_polynomial && !can_be_written_out(program, equation)) continue;
+        const std::int64_t most = is_polynomial ? std::max(most_points, few_powers) : most_points;
+        if (std::optional<BoundEquation> written = written_out(make, equation, most))
             equation = std::move(*written);
     }
     return program;

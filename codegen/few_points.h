@@ -10,6 +10,8 @@ namespace ricci::codegen {
 
 /// More terms are better left to a loop.
 inline constexpr std::int64_t few_points = 4;
+/// The same of polynomials, whose terms raise something to an index: `c[j]*x[i]^j`.
+inline constexpr std::int64_t few_powers = 16;
 
 /// The program with sums that have few points for each element, as the gradients of slices and of
 /// borders have them,

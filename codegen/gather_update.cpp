@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "codegen/padded_updates.h"
 #include "dsl/affine_form.h"
 #include "dsl/walk.h"
 
@@ -18,15 +19,20 @@ bool has(const std::vector<IndexId>& list, IndexId id) {
 class Gather {
   public:
     Gather(EquationMaker& make, const BoundEquation& equation)
-        : make_(make), program_(make.program()), equation_(equation) {}
+        : make_(make),
+          program_(make.program()),
+          equation_(equation),
+          is_padded_(equation.at.size(), false) {}
 
-    std::optional<BoundEquation> run() {
+    std::optional<BoundEquation> run(const BoundEquation* sum) {
         if (equation_.op != Assign::add || equation_.is_injective) return std::nullopt;
         if (equation_.reduction && equation_.reduction->reducer != Reducer::sum)
             return std::nullopt;
         // An element of half precision is rounded after each value that it is given.
         const DType dtype = program_.at(equation_.target).dtype;
         if (dtype == DType::boolean || is_half(dtype)) return std::nullopt;
+        take_padding();
+        if (sum != nullptr) take_sum(*sum);
         for (const Expr subscript : equation_.at) occurring_.push_back(free_indices(subscript));
         reduced_ = equation_.indices;
         for (std::size_t d = 0; d < equation_.at.size(); ++d)
@@ -35,6 +41,31 @@ class Gather {
     }
 
   private:
+    /// What lies in the padding is given to no element.
+    void take_padding() {
+        std::optional<PaddedUpdate> padded = find_padded_update(make_, equation_);
+        if (!padded) return;
+        equation_.at = std::move(padded->at);
+        equation_.value = padded->value;
+        is_padded_ = std::move(padded->is_padded);
+        condition_ = padded->condition;
+    }
+    /// The values of a temporary that is read element by element are what is summed for each.
+    void take_sum(const BoundEquation& sum) {
+        const auto* read = std::get_if<Access>(&equation_.value->term);
+        if (read == nullptr || read->tensor != sum.target || equation_.reduction) return;
+        EquationMaker::Numbers places;
+        for (std::size_t d = 0; d < sum.at.size(); ++d) {
+            const auto* plain = std::get_if<IndexValue>(&sum.at[d]->term);
+            if (plain == nullptr) return;
+            places.emplace(std::uint32_t(plain->index), read->at[d]);
+        }
+        if (places.size() != sum.indices.size()) return;
+        equation_.reduction = sum.reduction;
+        equation_.reduction->condition = make_.with(sum.reduction->condition, places);
+        equation_.value = make_.with(sum.value, places);
+    }
+
     [[nodiscard]] bool is_elsewhere(IndexId id, std::size_t dimension) const {
         for (std::size_t d = 0; d < occurring_.size(); ++d)
             if (d != dimension && has(occurring_[d], id)) return true;
@@ -44,7 +75,7 @@ class Gather {
     /// A subscript that is an index stays, once.
     bool keeps(std::size_t d) {
         const auto* plain = std::get_if<IndexValue>(&equation_.at[d]->term);
-        if (!plain || has(free_, plain->index)) return false;
+        if (!plain || is_padded_[d] || has(free_, plain->index)) return false;
         at_.push_back(equation_.at[d]);
         free_.push_back(plain->index);
         std::erase(reduced_, plain->index);
@@ -67,7 +98,7 @@ class Gather {
         }
         if (!pivot) return false;
         const IndexId solved = occurring_[d][*pivot];
-        // The places that some point names; all are inside.
+        // The places that some point names; all are inside, or those that are count.
         std::int64_t low = form->constant;
         std::int64_t high = form->constant;
         for (std::size_t v = 0; v < variables.size(); ++v) {
@@ -76,6 +107,11 @@ class Gather {
             const std::int64_t last = form->at(v) * (range.upper - 1);
             low += std::min(first, last);
             high += std::max(first, last);
+        }
+        if (is_padded_[d]) {
+            low = std::max<std::int64_t>(low, 0);
+            high = std::min(high, program_.at(equation_.target).shape[d] - 1);
+            if (low > high) return false;
         }
         program_.indices.push_back({.name = "t", .lower = low, .upper = high + 1});
         const IndexId t{static_cast<std::uint32_t>(program_.indices.size() - 1)};
@@ -105,8 +141,7 @@ class Gather {
                                          .condition = Expr(),
                                          .accumulator = gather.value->dtype};
         Reduction& reduction = *gather.reduction;
-        condition_ = make_.both(condition_, make_.with(reduction.condition, numbers_));
-        reduction.condition = condition_;
+        reduction.condition = make_.with(make_.both(condition_, reduction.condition), numbers_);
         reduction.indices.insert(reduction.indices.begin(), reduced_.begin(), reduced_.end());
         if (reduction.indices.empty()) return std::nullopt;
         return gather;
@@ -114,7 +149,8 @@ class Gather {
 
     EquationMaker& make_;
     BoundProgram& program_;
-    const BoundEquation& equation_;
+    BoundEquation equation_;
+    std::vector<bool> is_padded_;                  ///< which subscripts may lie outside
     std::vector<std::vector<IndexId>> occurring_;  ///< indices of each subscript
     std::vector<Expr> at_;
     std::vector<IndexId> free_;
@@ -125,8 +161,9 @@ class Gather {
 
 }  // namespace
 
-std::optional<BoundEquation> as_gather(EquationMaker& make, const BoundEquation& equation) {
-    return Gather(make, equation).run();
+std::optional<BoundEquation> as_gather(EquationMaker& make, const BoundEquation& equation,
+                                       const BoundEquation* sum) {
+    return Gather(make, equation).run(sum);
 }
 
 }  // namespace ricci::codegen

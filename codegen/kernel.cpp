@@ -60,16 +60,17 @@ BufferId Kernel::argument(const Plan& plan, std::size_t place, bool is_written) 
                .alignment = is_ours ? 64 : std::max(plan.argument_alignment, element_bytes)});
 }
 
-namespace {
-
 std::vector<Value> written_values(const Kernel& kernel) {
     std::vector<Value> values;
     for (const Store& write : kernel.writes) {
         values.push_back(write.value);
         values.push_back(write.at.computed);
     }
+    std::erase(values, nullptr);
     return values;
 }
+
+namespace {
 
 void add_loads(std::vector<Touch>& touches, const std::vector<Value>& values, bool is_reduced) {
     for_each_node(values, [&](const Value& value) {
@@ -373,9 +374,12 @@ bool moves_with(const ReducedLoops& loops, VarId var) {
 std::int64_t lanes(const Kernel& kernel, const Target& target) {
     std::size_t widest = 0;
     std::size_t widest_integer = 0;
+    // What is done to an integer sum that 32 bits hold is done once.
+    const bool has_narrow_sum = kernel.body && kernel.body->dtype == DType::i32;
     const auto consider = [&](DType dtype) {
         std::size_t& side = is_floating(dtype) ? widest : widest_integer;
-        side = std::max(side, size_bytes(dtype));
+        if (!has_narrow_sum || is_floating(dtype) || size_bytes(dtype) <= size_bytes(DType::i32))
+            side = std::max(side, size_bytes(dtype));
     };
     for (const Store& write : kernel.writes) consider(write.value->dtype);
     std::vector<Value> values = written_values(kernel);

@@ -107,6 +107,8 @@ struct Touch {
     Value computed = nullptr;
 };
 [[nodiscard]] std::vector<Touch> touches(const Kernel& kernel);
+/// What a kernel writes and where: the values and the computed places of its stores.
+[[nodiscard]] std::vector<Value> written_values(const Kernel& kernel);
 
 /// Whether the variable occurs in the value.
 [[nodiscard]] bool depends_on(const Value& root, VarId var);

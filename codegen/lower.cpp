@@ -8,12 +8,14 @@
 #include "base/integer.h"
 #include "codegen/case_axes.h"
 #include "codegen/chain_lanes.h"
+#include "codegen/flip_axes.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/joint_sums.h"
 #include "codegen/lane_steps.h"
 #include "codegen/merge_nests.h"
 #include "codegen/narrow_axes.h"
+#include "codegen/narrow_sums.h"
 #include "codegen/side_by_side.h"
 #include "codegen/slices.h"
 #include "codegen/split_periods.h"
@@ -164,6 +166,7 @@ bool lower_joint_sums(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& 
 void lower(std::vector<Kernel> kernels, PlanBuilder& builder,
            const std::set<std::size_t>& read_later) {
     const std::vector<ChainWay> ways = chain_ways(builder.target());
+    if (!builder.target().is_plain) std::ranges::for_each(kernels, narrow_sum);
     for (std::size_t k = 0; k < kernels.size(); ++k) {
         if (kernels[k].writes.empty()) continue;  // lowered along with another one
         if (lower_slices(kernels, k, builder, read_later)) continue;
@@ -184,6 +187,8 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         lower_serial(std::move(kernel), builder);
         return;
     }
+    narrow_sum(kernel);
+    flip_axes(kernel);
     narrow_axes(kernel);
     write_out_cases(kernel, builder.target());
     if (std::vector<Kernel> parts = split_periods(kernel); !parts.empty()) {
@@ -210,12 +215,16 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     // Masks cost less than borders of their own beside a narrow core.
     const std::int64_t least_core =
         codegen::lanes(kernel, builder.target()) * (lanes.is_masked ? vectors_of_core : 1);
-    if (std::vector<Kernel> parts = split_border(kernel, least_core); !parts.empty()) {
+    std::vector<Kernel> parts = split_border(kernel, least_core);
+    if (parts.empty()) parts = split_into_tiles(kernel, lanes, builder.target());
+    if (!parts.empty()) {
         for (Kernel& part : parts) lower(std::move(part), builder, splitting);
         return;
     }
     if (lower_far_rows(kernel, lanes, builder, splitting)) return;
-    if (splitting == Splitting::allowed && lower_crossed_sum(kernel, lanes, builder)) return;
+    if (splitting == Splitting::allowed &&
+        (lower_crossed_sum(kernel, lanes, builder) || lower_short_groups(kernel, lanes, builder)))
+        return;
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, units(kernel, lanes, builder.target()),
                             cycles_of_sum(kernel, lanes, builder.target()), builder))

@@ -32,6 +32,9 @@ struct LanePlan {
 };
 /// The cheapest axis to run in lanes, by an estimate of loads, stores and operations.
 [[nodiscard]] LanePlan choose_lanes(const Kernel& kernel, const Target& target);
+/// The cheapest of these axes, or none of them.
+[[nodiscard]] LanePlan choose_lanes_among(const std::vector<Axis>& axes, const Kernel& kernel,
+                                          const Target& target);
 
 /// One pass over memory, fused, vectorised along the contiguous side.
 void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
@@ -55,6 +58,12 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
 /// for each of its points, then their sum. False, and nothing done, for others.
 [[nodiscard]] bool lower_crossed_sum(const Kernel& kernel, const LanePlan& lanes,
                                      PlanBuilder& builder);
+
+/// The kernel in two, along an axis whose results would share loads if its extent could be cut into
+/// equal tiles, as that of 31 taps of a filter cannot: whole tiles, and what they leave over. Empty
+/// where that is not cheaper than the lanes of the whole.
+[[nodiscard]] std::vector<Kernel> split_into_tiles(const Kernel& kernel, const LanePlan& lanes,
+                                                   const Target& target);
 
 /// Lanes over a reduced axis, several vectors of partial results folded at the end of each row.
 void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
@@ -113,6 +122,12 @@ enum class Chunks : std::uint8_t { any, equal };
 /// places, with nothing asked for in time. What each point gives is a temporary. False, and nothing
 /// done, where pieces are long, or operands in a cache, or the kernel cannot be split.
 [[nodiscard]] bool lower_in_order_of_memory(const Kernel& kernel, PlanBuilder& builder);
+
+/// A sum over rows and over the few elements of a group, where the groups stand one behind the
+/// other, as over pixels and the channels of a group, channels last: as sums of columns, then of
+/// each group's. False, and nothing done, for others.
+[[nodiscard]] bool lower_short_groups(const Kernel& kernel, const LanePlan& lanes,
+                                      PlanBuilder& builder);
 
 /// Cuts the axis that the result is contiguous in where the bounds of the reduced axes begin to
 /// move with it, so that its core can run in lanes: first border, core, last border. Empty unless

@@ -4,9 +4,7 @@
 // f32 lanes takes two instructions and joins their masks. What the bounds of loops and the types
 // of arrays keep within 32 bits is computed there: `i64(t[l]) == 2*r + s`, the places of argmax.
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <limits>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -16,6 +14,7 @@
 #include "base/match.h"
 #include "codegen/fold_indices.h"
 #include "codegen/guarded_reads.h"
+#include "codegen/integer_ranges.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 #include "codegen/passes.h"
@@ -24,37 +23,7 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr IndexRange narrow_range{std::numeric_limits<std::int32_t>::min(),
-                                  std::numeric_limits<std::int32_t>::max()};
-/// Ranges beyond are not known: no sum or product of two of them overflows.
-constexpr std::int64_t limit = std::int64_t{1} << 31;
-
-bool is_narrow(const std::optional<IndexRange>& range) {
-    return range && range->low >= narrow_range.low && range->high <= narrow_range.high;
-}
-
-std::optional<IndexRange> known(IndexRange range) {
-    if (range.low < -limit || range.high > limit) return std::nullopt;
-    return range;
-}
-
-/// All values of a type that i32 holds.
-std::optional<IndexRange> range_of(DType dtype) {
-    if (dtype == DType::boolean) return IndexRange{0, 1};
-    if (dtype == DType::i8) return IndexRange{-128, 127};
-    if (dtype == DType::u8) return IndexRange{0, 255};
-    if (dtype == DType::i16) return IndexRange{-32'768, 32'767};
-    if (dtype == DType::u16) return IndexRange{0, 65'535};
-    if (dtype == DType::i32) return narrow_range;
-    return std::nullopt;
-}
-
-/// Whether operands and a result that fit 32 bits give the same there.
-bool has_narrow_form(Op op) {
-    constexpr std::array ops = {Op::select, Op::add, Op::neg, Op::mul,
-                                Op::min,    Op::max, Op::mod, Op::floordiv};
-    return std::ranges::find(ops, op) != ops.end();
-}
+bool is_narrow(const std::optional<IndexRange>& range) { return is_within(range, DType::i32); }
 
 /// The values of integer terms where they stand.
 class Ranges {
@@ -101,7 +70,8 @@ class Ranges {
         if (!known(range)) return std::nullopt;
         for (const AffineForm::Term& term : form.terms) {
             const auto found = vars_.find(term.var);
-            if (found == vars_.end() || std::abs(term.coefficient) > limit) return std::nullopt;
+            if (found == vars_.end() || !known({term.coefficient, term.coefficient}))
+                return std::nullopt;
             const std::int64_t a = term.coefficient * found->second.low;
             const std::int64_t b = term.coefficient * found->second.high;
             range = {range.low + std::min(a, b), range.high + std::max(a, b)};
@@ -116,20 +86,12 @@ class Ranges {
             [&](const Constant& constant) { return known({constant.integer, constant.integer}); },
             [&](const VarValue& var) { return of(var.form); },
             [&](const Load& load) {
-                return narrow_registers.contains(load.buffer) ? narrow_range
-                                                              : range_of(value->dtype);
+                return range_of(narrow_registers.contains(load.buffer) ? DType::i32 : value->dtype);
             },
-            [&](const Convert& convert) {
-                if (!is_integer(convert.a->dtype) && convert.a->dtype != DType::boolean)
-                    return range_of(value->dtype);
-                const auto range = of(convert.a);
-                const auto all = range_of(value->dtype);
-                const bool is_kept =
-                    range && (value->dtype == DType::i64 ||
-                              (all && range->low >= all->low && range->high <= all->high));
-                return is_kept ? range : all;
+            [&](const Convert& convert) { return range_of(convert, value->dtype, of(convert.a)); },
+            [&](const Operate& operate) {
+                return range_of(operate, value->dtype, [&](const Value& arg) { return of(arg); });
             },
-            [&](const Operate& operate) { return of(operate, value->dtype); },
             [&](const LetValue& let) {
                 const auto found = lets_.find(let.number);
                 return found != lets_.end() ? std::optional(found->second) : range_of(value->dtype);
@@ -137,34 +99,6 @@ class Ranges {
     }
 
   private:
-    [[nodiscard]] std::optional<IndexRange> of(const Operate& operate, DType dtype) const {
-        if (dtype != DType::i64) return range_of(dtype);
-        if (!has_narrow_form(operate.op)) return std::nullopt;
-        std::optional<IndexRange> all;
-        for (std::size_t n = operate.op == Op::select ? 1 : 0; n < operate.args.size(); ++n) {
-            const auto range = of(operate.args[n]);
-            if (!range) return std::nullopt;
-            all = all ? joined(operate.op, *all, *range) : range;
-            if (!all) return std::nullopt;
-        }
-        if (operate.op == Op::neg && all) return known({-all->high, -all->low});
-        return all;
-    }
-    static std::optional<IndexRange> joined(Op op, const IndexRange& a, const IndexRange& b) {
-        if (op == Op::select) return IndexRange{std::min(a.low, b.low), std::max(a.high, b.high)};
-        if (op == Op::add) return known({a.low + b.low, a.high + b.high});
-        if (op == Op::mul) {
-            const auto ends = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
-            return known({std::min(ends), std::max(ends)});
-        }
-        if (op == Op::min) return IndexRange{std::min(a.low, b.low), std::min(a.high, b.high)};
-        if (op == Op::max) return IndexRange{std::max(a.low, b.low), std::max(a.high, b.high)};
-        if (b.low <= 0) return std::nullopt;
-        if (op == Op::mod) return IndexRange{0, b.high - 1};
-        // Of a quotient: no larger than the dividend, on its side of 0.
-        return IndexRange{std::min<std::int64_t>(a.low, 0), std::max<std::int64_t>(a.high, 0)};
-    }
-
     std::unordered_map<VarId, IndexRange> vars_;
     std::unordered_map<std::uint32_t, IndexRange> lets_;
 };

@@ -45,6 +45,12 @@ Value make_operation(Op op, std::vector<Value> args, DType dtype) {
 }
 Value make_convert(Value a, DType dtype, bool wraps) {
     if (a->dtype == dtype) return a;
+    // Numbers that every floating type of 32 bits and more holds.
+    constexpr std::int64_t largest = 1 << 24;
+    const auto* number = std::get_if<Constant>(&a->term);
+    if (number != nullptr && is_integer(a->dtype) && (dtype == DType::f32 || dtype == DType::f64) &&
+        number->integer >= -largest && number->integer <= largest)
+        return make_number(dtype, double(number->integer));
     const bool loses = is_integer(a->dtype) && promote(a->dtype, dtype) != dtype;
     return make_value(Convert{std::move(a), wraps && loses}, dtype);
 }

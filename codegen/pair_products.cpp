@@ -1,18 +1,27 @@
-// codegen/pair_products.cpp – sums of products of two bf16 numbers, two reduced points at a time
+// codegen/pair_products.cpp – sums of products of two numbers of 16 bits, two reduced points at a
+// time
 #include "codegen/pair_products.h"
 
 #include <algorithm>
 
+#include "codegen/integer_ranges.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen {
 
 namespace {
 
-/// The load of bf16 whose f32 a value is.
+/// The type in which products of numbers of 16 bits are summed.
+DType sum_dtype(DType dtype) { return dtype == DType::bf16 ? DType::f32 : DType::i32; }
+
+/// The load of bf16 whose f32 a value is, or of i16 whose i32.
 const Load* converted_load(const Value& value) {
-    const Value bf16 = unconverted(value);
-    return bf16 ? std::get_if<Load>(&bf16->term) : nullptr;
+    const auto* convert = std::get_if<Convert>(&value->term);
+    if (convert == nullptr) return nullptr;
+    const DType from = convert->a->dtype;
+    const bool is_pair_dtype = from == DType::bf16 || from == DType::i16;
+    return is_pair_dtype && value->dtype == sum_dtype(from) ? std::get_if<Load>(&convert->a->term)
+                                                            : nullptr;
 }
 
 bool are_neighbours(const Load* first, const Load* second) {
@@ -29,9 +38,17 @@ Value unconverted(const Value& term) {
     return is_exact ? convert->a : nullptr;
 }
 
+Value pair_term(const Value& term) {
+    if (term->dtype != DType::i32) return unconverted(term);
+    if (!is_within(TermRanges().of(term), DType::i16)) return nullptr;
+    const auto* convert = std::get_if<Convert>(&term->term);
+    return make_convert(convert && is_integer(convert->a->dtype) ? convert->a : term, DType::i16,
+                        true);
+}
+
 bool is_pair_product(const Kernel& kernel, const Contraction& contraction, const Target& target) {
-    if (!target.has_bf16_dot || kernel.reducer != Reducer::sum || !kernel.conditions.is_empty())
-        return false;
+    if (kernel.reducer != Reducer::sum || !kernel.conditions.is_empty()) return false;
+    if (kernel.body->dtype != DType::i32 && !target.has_bf16_dot) return false;
     const auto& rows = contraction.row_operands;
     const auto& columns = contraction.column_operands;
     if (rows.size() != 1 || columns.size() != 1 || !contraction.held.empty()) return false;
@@ -39,7 +56,7 @@ bool is_pair_product(const Kernel& kernel, const Contraction& contraction, const
     const std::vector<Value> factors = operands(contraction.body);
     return factors.size() == 2 && std::ranges::find(factors, rows[0].term) != factors.end() &&
            std::ranges::find(factors, columns[0].term) != factors.end() &&
-           unconverted(rows[0].term) && unconverted(columns[0].term);
+           pair_term(rows[0].term) && pair_term(columns[0].term);
 }
 
 std::vector<Axis> with_pairs_last(std::vector<Axis> reduced) {
@@ -60,11 +77,11 @@ std::vector<Axis> padded_to_pairs(std::vector<Axis> reduced) {
 }
 
 Value make_pair_product(const LoadPair& a, const LoadPair& b) {
+    const DType sum = sum_dtype(a[0]->dtype);
     const auto product = [&](std::size_t i) {
-        return make_operation(
-            Op::mul, {make_convert(a[i], DType::f32), make_convert(b[i], DType::f32)}, DType::f32);
+        return make_operation(Op::mul, {make_convert(a[i], sum), make_convert(b[i], sum)}, sum);
     };
-    return make_operation(Op::add, {product(0), product(1)}, DType::f32);
+    return make_operation(Op::add, {product(0), product(1)}, sum);
 }
 
 std::optional<PairProduct> as_pair_product(const Value& value) {

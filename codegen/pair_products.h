@@ -1,9 +1,11 @@
-// codegen/pair_products.h – sums of products of two bf16 numbers, two reduced points at a time
+// codegen/pair_products.h – sums of products of two numbers of 16 bits, two reduced points at a
+// time
 //
 // Where the target has an instruction for `acc += f32(a0)*f32(b0) + f32(a1)*f32(b1)`, both operands
 // of a contraction are packed as they are, in bf16, with two neighbouring points of the last
 // reduced axis side by side; after an odd number of them both have a 0. The innermost loop says
-// what it computes in scalar terms, and an emitter recognises it.
+// what it computes in scalar terms, and an emitter recognises it. So are operands of products in
+// i32 (codegen/narrow_sums.h) whose values i16 holds: numbers of a byte, or these less a constant.
 #pragma once
 
 #include <array>
@@ -15,12 +17,15 @@
 
 namespace ricci::codegen {
 
-/// Whether a contraction is a sum of products of two bf16 operands, and the target has their dot.
+/// Whether a contraction is a sum of products of two operands of 16 bits, and the target has their
+/// dot: of bf16 by AVX512_BF16, of integers by PMADDWD or AVX512_VNNI.
 [[nodiscard]] bool is_pair_product(const Kernel& kernel, const Contraction& contraction,
                                    const Target& target);
 
 /// The bf16 value whose f32 an operand of such a contraction is.
 [[nodiscard]] Value unconverted(const Value& term);
+/// An operand of such a contraction in 16 bits: that value, or an i32 one as i16; null of others.
+[[nodiscard]] Value pair_term(const Value& term);
 
 /// The reduced axes with the one last whose points are paired: an even one, else the longest.
 [[nodiscard]] std::vector<Axis> with_pairs_last(std::vector<Axis> reduced);
@@ -28,10 +33,10 @@ namespace ricci::codegen {
 /// The axes with an even number of points of the last one.
 [[nodiscard]] std::vector<Axis> padded_to_pairs(std::vector<Axis> reduced);
 
-/// Two loads of bf16, of a point and of the next.
+/// Two loads of bf16 or i16, of a point and of the next.
 using LoadPair = std::array<Value, 2>;
 
-/// `f32(a0)*f32(b0) + f32(a1)*f32(b1)`.
+/// `f32(a0)*f32(b0) + f32(a1)*f32(b1)`, or the same of i32.
 [[nodiscard]] Value make_pair_product(const LoadPair& a, const LoadPair& b);
 
 /// The operands of such a value, if each pair stands side by side.

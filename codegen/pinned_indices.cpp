@@ -175,16 +175,62 @@ class Pinned {
     std::vector<Expr> parts_;
 };
 
+/// A reduced index that a conjunct says is an index of the result, all of whose values it has.
+struct Matched {
+    IndexId reduced{};
+    Expr result;
+    Expr conjunct;
+};
+std::optional<Matched> find_matched(const BoundProgram& program, const BoundEquation& equation) {
+    const std::vector<IndexId>& reduced = equation.reduction->indices;
+    for (const Expr part : conjuncts(equation.reduction->condition)) {
+        if (!is_apply(part, Op::eq)) continue;
+        const std::vector<Expr>& sides = std::get<Apply>(part->term).args;
+        for (std::size_t n = 0; n < 2; ++n) {
+            const auto* k = std::get_if<IndexValue>(&sides[n]->term);
+            const auto* u = std::get_if<IndexValue>(&sides[1 - n]->term);
+            if (k == nullptr || u == nullptr || !has_index(reduced, k->index) ||
+                has_index(reduced, u->index))
+                continue;
+            const BoundIndex& own = program.at(k->index);
+            const BoundIndex& other = program.at(u->index);
+            if (other.lower >= own.lower && other.upper <= own.upper)
+                return Matched{k->index, sides[1 - n], part};
+        }
+    }
+    return std::nullopt;
+}
+
+/// `max[i,k | s[i] == t && k == u](X[i,k])` for t, u is that of X[i,u] over i.
+void replace_matched(EquationMaker& make, BoundEquation& equation) {
+    Reduction& reduction = *equation.reduction;
+    if (reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin) return;
+    while (reduction.indices.size() > 1) {
+        const std::optional<Matched> matched = find_matched(make.program(), equation);
+        if (!matched) return;
+        EquationMaker::Numbers numbers;
+        numbers.emplace(std::uint32_t(matched->reduced), matched->result);
+        Expr left;
+        for (const Expr part : conjuncts(reduction.condition))
+            if (part != matched->conjunct) left = make.both(left, make.with(part, numbers));
+        reduction.condition = left;
+        equation.value = make.with(equation.value, numbers);
+        std::erase(reduction.indices, matched->reduced);
+    }
+}
+
 }  // namespace
 
 BoundProgram with_pinned_indices(BoundProgram program) {
     EquationMaker make(program);
-    for (std::size_t n = 0; n < program.equations.size(); ++n)
+    for (std::size_t n = 0; n < program.equations.size(); ++n) {
+        if (program.equations[n].reduction) replace_matched(make, program.equations[n]);
         while (program.equations[n].reduction) {
             Pinned pinned(make, program.equations[n]);
             if (!pinned.run()) break;
             program.equations[n] = std::move(pinned).equation();
         }
+    }
     return program;
 }
 

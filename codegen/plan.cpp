@@ -23,6 +23,8 @@
 #include "codegen/outer_factors.h"
 #include "codegen/pinned_indices.h"
 #include "codegen/plan_builder.h"
+#include "codegen/prefix_sums.h"
+#include "codegen/repeated_terms.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
 #include "codegen/stored_terms.h"
@@ -61,6 +63,8 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     if (!target.is_plain) result = with_passed_points(std::move(result));
     // Libraries know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
+    result = with_prefix_sums(std::move(result), is_forced ? 0 : least_points_of_prefixes);
+    result = with_repeated_terms(std::move(result), is_forced ? 0 : least_points_of_repeated_terms);
     result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);
     result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes);
     // A sum without a point reads nothing any more.

@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
@@ -50,6 +52,18 @@ struct Block {
     [[nodiscard]] std::int64_t classes() const { return std::abs(step); }
 };
 
+/// The tensors that an equation reads, each once.
+std::set<TensorId> reads(const BoundEquation& equation) {
+    std::vector<Expr> terms = equation.at;
+    terms.push_back(equation.value);
+    if (equation.reduction && equation.reduction->condition)
+        terms.push_back(equation.reduction->condition);
+    std::set<TensorId> found;
+    for (const Expr term : terms)
+        for (const TensorId tensor : tensors_read(term)) found.insert(tensor);
+    return found;
+}
+
 class ResidueClasses {
   public:
     ResidueClasses(BoundProgram program, double least_points)
@@ -58,13 +72,17 @@ class ResidueClasses {
     BoundProgram run() {
         std::vector<BoundEquation> equations = std::move(program_.equations);
         program_.equations.clear();
+        for (const TensorId output : program_.outputs) ++readers_[output];
+        for (const BoundEquation& equation : equations)
+            for (const TensorId read : reads(equation)) ++readers_[read];
         for (BoundEquation& equation : equations) {
             latest_.rename(program_, equation);
             if (!is_large(equation)) {
                 program_.equations.push_back(std::move(equation));
                 continue;
             }
-            if (std::optional<BoundEquation> gather = as_gather(make_, equation))
+            if (std::optional<BoundEquation> gather =
+                    as_gather(make_, equation, sum_read_by(equation)))
                 equation = std::move(*gather);
             is_whole_ = true;
             std::vector<BoundEquation> classes;
@@ -78,6 +96,20 @@ class ResidueClasses {
     }
 
   private:
+    /// The sum that defines a temporary which nothing but the equation reads; null: none.
+    [[nodiscard]] const BoundEquation* sum_read_by(const BoundEquation& equation) const {
+        for (const TensorId read : tensors_read(equation.value)) {
+            const auto readers = readers_.find(read);
+            if (program_.at(read).role != Role::temporary || readers == readers_.end() ||
+                readers->second != 1)
+                continue;
+            const auto found = std::ranges::find(program_.equations, read, &BoundEquation::target);
+            const bool is_sum = found != program_.equations.end() && found->op == Assign::define &&
+                                found->reduction && found->reduction->reducer == Reducer::sum;
+            if (is_sum) return &*found;
+        }
+        return nullptr;
+    }
     [[nodiscard]] bool is_large(const BoundEquation& equation) const {
         double points = 1;
         for (const IndexId id : equation.indices) points *= double(program_.at(id).extent());
@@ -390,6 +422,7 @@ class ResidueClasses {
     BoundProgram program_;
     EquationMaker make_;
     LatestVersions latest_;
+    std::map<TensorId, int> readers_;  ///< how many equations read a tensor, as they were
     double least_points_;
     bool is_whole_ = true;  ///< every element is in a class
 };

@@ -2,6 +2,10 @@
 #include "codegen/result_tile.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "codegen/fold_indices.h"
+#include "codegen/lower.h"
 
 namespace ricci::codegen {
 
@@ -61,6 +65,13 @@ class Search {
     double fewest_ = 0;  ///< loads a result
 };
 
+/// The largest divisor of an extent up to a number.
+std::int64_t largest_divisor(std::int64_t extent, std::int64_t most) {
+    std::int64_t divisor = std::min(extent, most);
+    while (extent % divisor != 0) --divisor;
+    return divisor;
+}
+
 }  // namespace
 
 std::int64_t ResultTile::results() const {
@@ -79,6 +90,34 @@ std::int64_t ResultTile::results_of(const Touch& touch) const {
 ResultTile choose_result_tile(const Kernel& kernel, const ReducedLoops& loops, std::int64_t most) {
     if (kernel.is_arg_reduction()) return {};
     return Search(kernel, loops, most).run();
+}
+
+std::vector<Kernel> split_into_tiles(const Kernel& kernel, const LanePlan& lanes,
+                                     const Target& target) {
+    // Results of a tile that are worth a kernel more.
+    constexpr std::int64_t least_results = 8;
+    constexpr double least_gain = 0.8;
+    const std::int64_t most = target.vector_registers * 7 / 8;
+    if (kernel.is_arg_reduction() || kernel.has_meeting_writes() || points(kernel.reduced) == 0)
+        return {};
+    for (std::size_t n = 0; n < kernel.free.size(); ++n) {
+        const std::int64_t extent = kernel.free[n].extent;
+        if (extent <= most || largest_divisor(extent, most) >= least_results) continue;
+        const std::int64_t tiles = (extent + most - 1) / most;
+        const std::int64_t points = (extent + tiles - 1) / tiles;
+        const std::int64_t whole = extent / points * points;
+        std::vector<Kernel> parts = {slice(kernel, n, 0, whole, "_tiles"),
+                                     slice(kernel, n, whole, extent, "_rest")};
+        double cycles = 0;
+        bool are_along = true;
+        for (const Kernel& part : parts) {
+            const LanePlan plan = choose_lanes(part, target);
+            are_along &= plan.is_reduced_axis && plan.tile.results() > 1;
+            cycles += plan.cycles;
+        }
+        if (are_along && cycles < least_gain * lanes.cycles) return parts;
+    }
+    return {};
 }
 
 }  // namespace ricci::codegen

@@ -42,8 +42,14 @@ struct Parts {
     std::optional<std::size_t> place;
 };
 
+/// The axes of what chunks give.
+std::vector<Axis> with_chunk(std::vector<Axis> free, const Axis& chunk, ChunkAxis place) {
+    free.insert(place == ChunkAxis::outermost ? free.begin() : free.end(), chunk);
+    return free;
+}
+
 Kernel partial_kernel(const Kernel& kernel, std::size_t cut, std::int64_t length, const Axis& chunk,
-                      const Parts& parts, PlanBuilder& builder) {
+                      ChunkAxis place, const Parts& parts, PlanBuilder& builder) {
     const Axis axis = kernel.reduced[cut];
     Kernel partial = kernel;
     partial.nest.name += "_partial";
@@ -59,10 +65,10 @@ Kernel partial_kernel(const Kernel& kernel, std::size_t cut, std::int64_t length
     if (axis.extent % length != 0)
         partial.conditions.at_least_zero.push_back(form(axis.extent - 1) - form(chunk.var, length) -
                                                    form(axis.var));
-    partial.free.insert(partial.free.begin(), chunk);
+    partial.free = with_chunk(kernel.free, chunk, place);
     partial.colliding.clear();
-    const auto write = [&](std::size_t place, const Value& value) {
-        partial.writes.push_back({.buffer = partial.argument(builder.plan(), place, true),
+    const auto write = [&](std::size_t buffer, const Value& value) {
+        partial.writes.push_back({.buffer = partial.argument(builder.plan(), buffer, true),
                                   .at = {flat(partial.free)},
                                   .value = value,
                                   .combine = std::nullopt});
@@ -79,16 +85,16 @@ Kernel partial_kernel(const Kernel& kernel, std::size_t cut, std::int64_t length
     return partial;
 }
 
-Kernel total_kernel(const Kernel& kernel, const Axis& chunk, const Parts& parts,
+Kernel total_kernel(const Kernel& kernel, const Axis& chunk, ChunkAxis place, const Parts& parts,
                     const PlanBuilder& builder) {
     Kernel total = kernel;
     total.reduced = {chunk};
     total.conditions = {};
     total.joint_kernels = 1;
     total.joint_cycles = 0;
-    const AffineForm at = flat(kernel.free) + form(chunk.var, points(kernel.free));
-    const auto load = [&](std::size_t place) {
-        return make_load(total.nest, total.argument(builder.plan(), place, false), {at});
+    const AffineForm at = flat(with_chunk(kernel.free, chunk, place));
+    const auto load = [&](std::size_t buffer) {
+        return make_load(total.nest, total.argument(builder.plan(), buffer, false), {at});
     };
     total.body = load(parts.value);
     total.arg_index = {};
@@ -113,7 +119,7 @@ std::int64_t chunk_length(std::int64_t extent, std::int64_t chunks) {
 }
 
 SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64_t length,
-                               PlanBuilder& builder) {
+                               PlanBuilder& builder, ChunkAxis place) {
     Kernel named = kernel;
     const Axis axis = kernel.reduced[cut];
     const std::int64_t chunks = (axis.extent + length - 1) / length;
@@ -126,8 +132,8 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
     if (kernel.is_arg_reduction())
         parts.place =
             builder.temporary(kernel.nest.name + "_place", DType::i64, elements, is_sliced);
-    return {partial_kernel(named, cut, length, chunk, parts, builder),
-            total_kernel(named, chunk, parts, builder)};
+    return {partial_kernel(named, cut, length, chunk, place, parts, builder),
+            total_kernel(named, chunk, place, parts, builder)};
 }
 
 namespace {
@@ -145,9 +151,9 @@ bool may_be_split(const Kernel& kernel, std::size_t cut) {
            !kernel.has_meeting_writes() && points(kernel.free) > 0 && points(kernel.reduced) > 0;
 }
 
-void lower_levels(const Kernel& kernel, std::size_t cut, std::int64_t length,
-                  PlanBuilder& builder) {
-    SplitReduction levels = split_reduction(kernel, cut, length, builder);
+void lower_levels(const Kernel& kernel, std::size_t cut, std::int64_t length, PlanBuilder& builder,
+                  ChunkAxis place = ChunkAxis::outermost) {
+    SplitReduction levels = split_reduction(kernel, cut, length, builder, place);
     lower(std::move(levels.partial), builder, Splitting::done);
     lower(std::move(levels.total), builder, Splitting::done);
 }
@@ -189,6 +195,29 @@ bool is_far(const Kernel& kernel, const Axis& axis, const Target& target) {
            (target.has_fast_l3 ? near_caches_beside_fast_l3 : near_caches) * target.l2_bytes;
 }
 
+/// Whether the few elements of a group stand beside those of others, and there are many rows.
+bool has_short_groups(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
+    // Rows of a group, of which each adds its elements to the columns of all groups.
+    constexpr std::int64_t least_rows = 8;
+    if (!lanes.is_reduced_axis || kernel.reduced.size() < 2) return false;
+    const Axis& group = *lanes.axis;
+    const auto axis = std::ranges::find(kernel.reduced, group);
+    const std::int64_t full = codegen::lanes(kernel, target);
+    if (!may_be_split(kernel, std::size_t(axis - kernel.reduced.begin())) || group.extent > full ||
+        points(kernel.reduced) / group.extent < least_rows)
+        return false;
+    // Groups that stand one behind the other in all that moves with them or within them.
+    const std::vector<Touch> all = touches(kernel);
+    return std::ranges::any_of(kernel.free, [&](const Axis& other) {
+        return other.extent * group.extent >= 2 * full &&
+               std::ranges::all_of(all, [&](const Touch& touch) {
+                   const std::int64_t step = touch.address.coefficient(group.var);
+                   return !touch.is_reduced || touch.is_computed ||
+                          touch.address.coefficient(other.var) == step * group.extent;
+               });
+    });
+}
+
 }  // namespace
 
 bool lower_in_order_of_memory(const Kernel& kernel, PlanBuilder& builder) {
@@ -211,6 +240,14 @@ bool lower_crossed_sum(const Kernel& kernel, const LanePlan& lanes, PlanBuilder&
     columns.free.push_back(*lanes.axis);
     if (!axis_of_squares(columns, *lanes.axis, lanes.lanes)) return false;
     lower_levels(kernel, cut, 1, builder);
+    return true;
+}
+
+bool lower_short_groups(const Kernel& kernel, const LanePlan& lanes, PlanBuilder& builder) {
+    if (!has_short_groups(kernel, lanes, builder.target())) return false;
+    const auto axis = std::ranges::find(kernel.reduced, *lanes.axis);
+    lower_levels(kernel, std::size_t(axis - kernel.reduced.begin()), 1, builder,
+                 ChunkAxis::innermost);
     return true;
 }
 

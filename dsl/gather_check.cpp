@@ -78,6 +78,12 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
     if (is_empty) return;
     const auto range = integer_range(bound_.indices, subscript);
     if (range && range->low >= site.low && range->high < site.high) return;
+    // What is found to be inside at every point needs no second look.
+    const auto covers = [&](const BoundCheck& other) {
+        return other.kind == BoundCheck::Kind::inside && !other.condition &&
+               other.at.front() == subscript && other.low >= site.low && other.high <= site.high;
+    };
+    if (std::ranges::any_of(bound_.checks, covers)) return;
     BoundCheck check{
         .kind = BoundCheck::Kind::inside,
         .verdict = {},

@@ -1,5 +1,7 @@
 // codegen/cpu/emit_pairs.cpp – two elements that stand side by side: stores of both, products of
-// bf16
+// bf16 and of i16
+#include <array>
+
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -20,14 +22,32 @@ llvm::Value* interleaved(llvm::IRBuilderBase& ir, llvm::Value* first, llvm::Valu
     return ir.CreateShuffleVector(first, second, from);
 }
 
-/// VDPBF16PS on so many sums.
-llvm::Intrinsic::ID dot_of_lanes(unsigned lanes) {
+/// The instruction for so many sums: of 16, 8 or 4 lanes.
+llvm::Intrinsic::ID of_lanes(unsigned lanes, const std::array<llvm::Intrinsic::ID, 3>& all) {
     switch (lanes) {
-        case 16: return llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512;
-        case 8:  return llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256;
-        case 4:  return llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
+        case 16: return all[0];
+        case 8:  return all[1];
+        case 4:  return all[2];
         default: return llvm::Intrinsic::not_intrinsic;
     }
+}
+/// VDPBF16PS, `old + f32(a0)*f32(b0) + f32(a1)*f32(b1)`.
+llvm::Intrinsic::ID bf16_dot(unsigned lanes) {
+    return of_lanes(lanes, {llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512,
+                            llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256,
+                            llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128});
+}
+/// VPDPWSSD, `old + i32(a0)*i32(b0) + i32(a1)*i32(b1)`.
+llvm::Intrinsic::ID integer_dot(unsigned lanes) {
+    return of_lanes(
+        lanes, {llvm::Intrinsic::x86_avx512_vpdpwssd_512, llvm::Intrinsic::x86_avx512_vpdpwssd_256,
+                llvm::Intrinsic::x86_avx512_vpdpwssd_128});
+}
+/// PMADDWD, the same without `old`.
+llvm::Intrinsic::ID pair_product(unsigned lanes) {
+    return of_lanes(lanes,
+                    {llvm::Intrinsic::x86_avx512_pmaddw_d_512, llvm::Intrinsic::x86_avx2_pmadd_wd,
+                     llvm::Intrinsic::x86_sse2_pmadd_wd});
 }
 
 }  // namespace
@@ -92,25 +112,34 @@ std::optional<Wide> NestEmitter::transposed_pair(const Value& first, const Value
     return wide(ir_.CreateBitCast(pairs, halves));
 }
 
-/// The sum of a slot and a product of pairs of bf16, where that is one instruction.
+/// The sum of a slot and a product of pairs of bf16 or i16, where that is one instruction, or two.
 std::optional<Wide> NestEmitter::dot(const Store& store, Wide old) {
-    if (!target_.has_bf16_dot || store.combine != Reducer::sum || mask_ != nullptr ||
-        old.lanes() != lanes_)
+    if (store.combine != Reducer::sum || mask_ != nullptr || old.lanes() != lanes_)
         return std::nullopt;
-    const llvm::Intrinsic::ID instruction = dot_of_lanes(lanes_);
     const std::optional<PairProduct> product = as_pair_product(store.value);
-    if (instruction == llvm::Intrinsic::not_intrinsic || !product) return std::nullopt;
+    if (!product || pair_product(lanes_) == llvm::Intrinsic::not_intrinsic) return std::nullopt;
+    const bool is_integer = store.value->dtype == DType::i32;
+    if (!is_integer && !target_.has_bf16_dot) return std::nullopt;
     for (const Load* load : {product->a, product->b}) {
         const Place place = resolve(load->at.affine);
         if (place.varying != nullptr || (place.lane != 0 && place.lane != 2)) return std::nullopt;
     }
-    llvm::Value* a = dot_operand(*product->a);
-    llvm::Value* b = dot_operand(*product->b);
-    return wide(ir_.CreateIntrinsic(instruction, {}, {old.value(), a, b}));
+    auto* element = is_integer ? ir_.getInt16Ty() : ir_.getBFloatTy();
+    llvm::Value* a = dot_operand(*product->a, element);
+    llvm::Value* b = dot_operand(*product->b, element);
+    if (!is_integer) return wide(ir_.CreateIntrinsic(bf16_dot(lanes_), {}, {old.value(), a, b}));
+    if (!target_.has_integer_dot)
+        return wide(
+            ir_.CreateAdd(old.value(), ir_.CreateIntrinsic(pair_product(lanes_), {}, {a, b})));
+    const auto as_sums = [&](llvm::Value* pairs) {
+        return ir_.CreateBitCast(pairs, old.value()->getType());
+    };
+    return wide(
+        ir_.CreateIntrinsic(integer_dot(lanes_), {}, {old.value(), as_sums(a), as_sums(b)}));
 }
 
 /// The pair of each lane, or one pair for all lanes.
-llvm::Value* NestEmitter::dot_operand(const Load& first) {
+llvm::Value* NestEmitter::dot_operand(const Load& first, llvm::Type* element) {
     const Access place = access(first.buffer, first.at);
     const llvm::Align align(std::uint64_t(place.alignment & -place.alignment));
     auto* pairs = llvm::FixedVectorType::get(ir_.getInt32Ty(), lanes_);
@@ -119,7 +148,7 @@ llvm::Value* NestEmitter::dot_operand(const Load& first) {
             ? ir_.CreateVectorSplat(lanes_,
                                     ir_.CreateAlignedLoad(ir_.getInt32Ty(), place.pointer, align))
             : ir_.CreateAlignedLoad(pairs, place.pointer, align);
-    return ir_.CreateBitCast(loaded, llvm::FixedVectorType::get(ir_.getBFloatTy(), 2 * lanes_));
+    return ir_.CreateBitCast(loaded, llvm::FixedVectorType::get(element, 2 * lanes_));
 }
 
 }  // namespace ricci::codegen::cpu

@@ -219,7 +219,7 @@ class NestEmitter {
     void store_pair(const Store& first, const Store& second);
     std::optional<Wide> transposed_pair(const Value& first, const Value& second);
     std::optional<Wide> dot(const Store& store, Wide old);
-    llvm::Value* dot_operand(const Load& first);
+    llvm::Value* dot_operand(const Load& first, llvm::Type* element);
 
     // Lanes of several rows: emit_folds.cpp.
     [[nodiscard]] const Store* as_fold_of_rows(const Loop& loop) const;

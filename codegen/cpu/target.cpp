@@ -89,6 +89,7 @@ Target detect() {
             .has_fma = level.has_fma,
             .has_bf16_dot = level.vector_bytes == 64 &&
                             has_fast_bf16_dot(features, llvm::sys::getHostCPUName()),
+            .has_integer_dot = level.vector_bytes == 64 && features.lookup("avx512vnni"),
             .has_bf16_tiles = level.vector_bytes == 64 && features.lookup("amx-tile") &&
                               features.lookup("amx-bf16") && may_use_tiles(),
             .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),

@@ -40,6 +40,19 @@ TEST_CASE("turns around an array are a term each, and those that cannot be are n
           "  y.1[t.0] := x.0[t.0] + (t.0+8 < 10 ? x.0[clamp(t.0+8, 0, 9)] : 0.0)\n");
 }
 
+TEST_CASE("polynomials of up to sixteen terms are written out") {
+    CHECK(written_out("y[i] := sum[j](c[j]*x[i]^j)", {{"x", {12}}, {"c", {3}}}) ==
+          "for i.0 in 0:12:\n"
+          "  y.2[i.0] := c.0[0]*x.1[i.0]^f32(0) + c.0[1]*x.1[i.0]^f32(1) + "
+          "c.0[2]*x.1[i.0]^f32(2)\n");
+    const Given many = {{"x", {12}}, {"c", {17}}};
+    CHECK(written_out("y[i] := sum[j](c[j]*x[i]^j)", many).find("sum[") != std::string::npos);
+    // Other sums of as many points, and powers that data decides.
+    for (const char* text : {"y[i] := sum[j](c[j]*x[i]^2)", "y[i] := sum[j](x[i]^c[j])",
+                             "y[j] := sum[i](c[j]*x[i]^j)"})
+        CHECK(written_out(text, {{"x", {12}}, {"c", {5}}}).find("sum[") != std::string::npos);
+}
+
 TEST_CASE("what lies beyond an edge is narrowed by the condition") {
     CHECK(written_out("y[t] := sum[u | u-2 < 0 && t == 0](x[u]) where t in 0:8", {{"x", {12}}}) ==
           "for t.0 in 0:8:\n"

@@ -1,4 +1,4 @@
-// tests/codegen/pair_products_test.cpp – products of bf16, two reduced points at a time
+// tests/codegen/pair_products_test.cpp – products of bf16 and i16, two reduced points at a time
 #include "codegen/pair_products.h"
 
 #include <string>
@@ -58,6 +58,30 @@ Signature bf16(const std::vector<std::pair<std::string, Shape>>& shapes) {
     return signature;
 }
 
+/// Pairs of integers: interpreted, and compiled for this machine with and without the instruction
+/// that adds them up, and for older ones.
+void check_integers(const std::string& text, const Signature& signature) {
+    CAPTURE(text);
+    const BoundProgram program = tests::bound(text, signature);
+    for (const int vector_bytes : {64, 32, 16}) {
+        Target tiles = tests::example_target(vector_bytes);
+        tiles.forced = Forced::tiles;
+        CHECK(is_paired(program, tiles));
+        CHECK(tests::interpreted_difference(program, signature, tiles) == "");
+    }
+    const Target host = codegen::cpu::host_target();
+    std::vector<Target> targets = {host, host};
+    targets[1].has_integer_dot = false;
+    for (const char* level : {"avx2", "sse2"})
+        if (const Target older = codegen::cpu::named_target(level);
+            older.vector_bytes <= host.vector_bytes)
+            targets.push_back(older);
+    for (Target& target : targets) {
+        target.forced = Forced::tiles;
+        CHECK(tests::compiled_difference(program, signature, target) == "");
+    }
+}
+
 struct Sizes {
     std::int64_t m, n, k;
 };
@@ -90,6 +114,36 @@ TEST_CASE("pairs of bf16 in batches, over several axes, with what is done to the
           bf16({{"W", {16, 8, 3, 3}}, {"X", {2, 8, 24, 24}}}));
 }
 
+TEST_CASE("pairs of small integers in every transposition, at edges of tiles and odd ends") {
+    for (const auto& [m, n, k] :
+         {Sizes{28, 64, 64}, {29, 33, 65}, {13, 47, 3}, {40, 5, 201}, {2, 70, 61}, {17, 16, 2}}) {
+        CAPTURE(k);
+        for (const char* a : {"i,k", "k,i"})
+            for (const char* b : {"k,j", "j,k"})
+                check_integers(
+                    format("C[i,j] := A[{}]*B[{}]", a, b),
+                    {{"A", tests::array(a[0] == 'i' ? Shape{m, k} : Shape{k, m}, DType::i8)},
+                     {"B", tests::array(b[0] == 'k' ? Shape{k, n} : Shape{n, k}, DType::i8)}});
+    }
+}
+
+TEST_CASE("pairs of small integers of several types, less a constant, of images, and converted") {
+    const auto arrays = [](DType a, DType b) {
+        return Signature{{"A", tests::array({29, 31}, a)}, {"B", tests::array({31, 20}, b)}};
+    };
+    check_integers("C[i,j] := A[i,k]*B[k,j]", arrays(DType::u8, DType::u8));
+    check_integers("C[i,j] := A[i,k]*B[k,j]", arrays(DType::boolean, DType::i8));
+    check_integers("C[i,j] := sum[k](i64(A[i,k])*B[k,j])", arrays(DType::u8, DType::i8));
+    check_integers("C[i,j] := sum[k]((i32(A[i,k])-128)*(i32(B[k,j])-3))",
+                   arrays(DType::u8, DType::u8));
+    check_integers("C[i,j] := f32(sum[k](A[i,k]*B[k,j]))*0.01 + 1", arrays(DType::i8, DType::i8));
+    check_integers("C[i,j] := A[i,k]*B[k,j]", arrays(DType::boolean, DType::i16));
+    check_integers(
+        "O[n,o,y,x] := W[o,c,r,s]*X[n,c,pad(y+r-1),pad(x+s-1)] where y in 0:24, x in 0:24",
+        {{"W", tests::array({16, 8, 3, 3}, DType::i8)},
+         {"X", tests::array({2, 8, 24, 24}, DType::u8)}});
+}
+
 TEST_CASE("a product of one pair's half, and others than products, are not of pairs") {
     const Target target = with_dot(tests::example_target(64));
     const auto is_paired_product = [&](const std::string& text, DType dtype) {
@@ -102,6 +156,15 @@ TEST_CASE("a product of one pair's half, and others than products, are not of pa
     CHECK_FALSE(is_paired_product("C[i,j] := A[i,k]*B[k,j]", DType::f32));
     CHECK_FALSE(is_paired_product("C[i,j] := abs(A[i,k] - B[k,j])", DType::bf16));
     CHECK_FALSE(is_paired_product("C[i,j] := max[k](A[i,k]*B[k,j])", DType::bf16));
+    const auto is_paired_integer = [&](const std::string& text, DType dtype) {
+        return is_paired(tests::bound(text, {{"A", tests::array({64, 64}, dtype)},
+                                             {"B", tests::array({64, 64}, DType::u8)}}),
+                         target);
+    };
+    CHECK(is_paired_integer("C[i,j] := A[i,k]*B[k,j]", DType::u8));
+    CHECK_FALSE(is_paired_integer("C[i,j] := A[i,k]*B[k,j]", DType::u16));
+    CHECK_FALSE(is_paired_integer("C[i,j] := A[i,k]*B[k,j]", DType::i32));
+    CHECK_FALSE(is_paired_integer("C[i,j] := sum[k](A[i,k] == B[k,j])", DType::u8));
     const Signature one = bf16({{"A", {64, 1}}, {"B", {1, 64}}});
     const BoundProgram program = tests::bound("C[i,j] := A[i,k]*B[k,j]", one);
     CHECK_FALSE(is_paired(program, target));

@@ -104,3 +104,17 @@ TEST_CASE("few values, several points of a number, and conditions that read ther
     stays("Y[i] := sum[k | k == J[i] && A[k] > 0](A[k])", {{"J", places}, {"A", array({40})}});
     stays("Y[i] := argmax[k | k == J[i] || k == 0](A[k])", {{"J", places}, {"A", array({40})}});
 }
+
+TEST_CASE("a reduced index that is one of the result's is that one") {
+    const Signature signature = {{"s", array({30}, DType::i8)}, {"X", array({30, 7})}};
+    CHECK(pinned("M[t,u] := max[i,k | s[i] == t && u == k](X[i,k]) where t in 0:100, u in 0:7",
+                 signature) ==
+          "for t.0 in 0:100, u.1 in 0:7:\n"
+          "  M.2[t.0,u.1] := f32 max[i.2 in 0:30 | i64(s.0[i.2]) == t.0](X.1[i.2,u.1])\n");
+    const auto keeps = [&](const std::string& text) {
+        return pinned(text, {{"X", array({30, 7})}}).find("k.") != std::string::npos;
+    };
+    // Values beyond the index's own, and the only index of a sum.
+    CHECK(keeps("M[u] := sum[i,k | u == k](X[i,k]) where u in 0:9"));
+    CHECK(keeps("M[i,u] := sum[k | u == k](X[i,k]) where u in 0:7"));
+}

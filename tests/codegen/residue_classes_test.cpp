@@ -145,6 +145,40 @@ TEST_CASE("an update at affine places is a sum for each element") {
           "  O.3[2*i.0+2*k.1] += x.1[i.0]*w.2[k.1]\n");
 }
 
+TEST_CASE("an update of a padded target is a sum of what lies inside for each element") {
+    const auto update = [](const std::string& text, std::int64_t o, std::int64_t x,
+                           std::int64_t w) {
+        return by_class(bound(parse_program(text), {{"O", {o}}, {"x", {x}}, {"w", {w}}}));
+    };
+    CHECK(update("O[pad(i+k-1)] += x[i]*w[k]", 18, 18, 3) ==
+          "for t.2 in 0:18:\n"
+          "  O.3[t.2] += f32 sum[k.1 in 0:3 | t.2-(-1+k.1) >= 0 && t.2-(-1+k.1) < "
+          "18](x.1[t.2-(-1+k.1)]*w.2[k.1])\n");
+    CHECK(update("O[pad(2*i+k-1)] += x[i]*w[k]", 20, 10, 4) ==
+          "for t.3 in 0:10:\n"
+          "  O.3[2*t.3] += f32 sum[i.4 in 0:2 | -1*i.4+t.3 >= 0 && -1*i.4+t.3 < "
+          "10](x.1[-1*i.4+t.3]*w.2[2*t.3-(-1+2*(-1*i.4+t.3))])\n"
+          "for t.5 in 0:10:\n"
+          "  O.4[2*t.5+1] += f32 sum[i.6 in -1:1 | -1*i.6+t.5 >= 0 && -1*i.6+t.5 < "
+          "10](x.1[-1*i.6+t.5]*w.2[2*t.5+1-(-1+2*(-1*i.6+t.5))])\n");
+    // Of places that data decides, and of what lies outside altogether, nothing is known.
+    CHECK(update("O[pad(2*i+2*k-1)] += x[i]*w[k]", 20, 10, 4).find("in order") !=
+          std::string::npos);
+    CHECK(update("O[pad(i+k+40)] += x[i]*w[k]", 20, 10, 4).find("in order") != std::string::npos);
+}
+
+TEST_CASE("a sum that a padded update alone reads is part of it") {
+    Signature signature;
+    signature["O"].shape = {8, 20};
+    signature["X"].shape = {5, 10};
+    signature["W"].shape = {5, 8, 4};
+    const BoundProgram program =
+        ricci::bind(canonicalise(parse_program("O[o,pad(2*i+k-1)] += W[c,o,k]*X[c,i]")), signature);
+    const std::string text = by_class(program);
+    CHECK(text.find("c.") != std::string::npos);
+    CHECK(text.find("t1.3[o.1,t") == std::string::npos);
+}
+
 TEST_CASE("strides of many classes stay as they are") {
     const Program forward = parse_program("O[y] := A[10000000*y+r]*F[r]");
     const BoundProgram program =

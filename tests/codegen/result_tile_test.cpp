@@ -121,5 +121,38 @@ TEST_CASE("lanes that would stand on pages of their own run along the nearer axi
     CHECK_FALSE(is_by_row(20));
 }
 
+TEST_CASE("results whose number has no divisors are summed in whole tiles and the rest") {
+    const auto has_rest = [](std::int64_t taps) {
+        const std::string text = "dw[r] := dY[i]*x[i+r]";
+        const Signature signature = {{"dY", array({3000})}, {"x", array({2999 + taps})}};
+        const std::string program = text + " where r in 0:" + std::to_string(taps);
+        CAPTURE(taps);
+        check_values(program, signature);
+        return str(codegen::plan(bound(program, signature), example_target(64))).find("_rest") !=
+               std::string::npos;
+    };
+    for (const std::int64_t taps : {29, 31, 37, 62}) CHECK(has_rest(taps));
+    for (const std::int64_t taps : {7, 28, 30, 32}) CHECK_FALSE(has_rest(taps));
+}
+
+TEST_CASE("sums over rows and the few elements of a group are sums of columns first") {
+    const auto has_columns = [](const std::string& text, const Signature& signature) {
+        CAPTURE(text);
+        check_values(text, signature);
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+        return plan.find("e_chunk") != std::string::npos;
+    };
+    const Signature images = {{"X", array({2, 40, 6, 8})}};
+    CHECK(has_columns("m[n,a] := X[n,y,a,e]", images));
+    CHECK(has_columns("m[n,a] := X[n,y,a,e]*g[a,e]",
+                      {{"X", array({2, 40, 6, 8})}, {"g", array({6, 8})}}));
+    CHECK(has_columns("m[n,a] := max[y,e](X[n,y,a,e])", images));
+    // What is of a group alone, few rows, and whole vectors.
+    CHECK_FALSE(has_columns("m[n,a] := sum[y,e](X[n,y,a,e]-h[a])",
+                            {{"X", array({2, 40, 6, 8})}, {"h", array({6})}}));
+    CHECK_FALSE(has_columns("m[n,a] := X[n,y,a,e]", {{"X", array({40, 3, 6, 8})}}));
+    CHECK_FALSE(has_columns("m[n,a] := X[n,y,a,e]", {{"X", array({2, 40, 6, 32})}}));
+}
+
 }  // namespace
 }  // namespace ricci::tests

@@ -172,6 +172,23 @@ TEST_CASE("short rows are taken several at a time, in whole blocks and in what i
     CHECK_FALSE(is_in_blocks(softmax, rows({64, 300})));
 }
 
+TEST_CASE("rows that fill most of their vectors are one kernel, whatever suits a pass by itself") {
+    const std::string norm =
+        "m[i] := mean[k](X[i,k]); v[i] := mean[k]((X[i,k]-m[i])^2); "
+        "q[i] := mean[k](D[i,k]*g[k]*(X[i,k]-m[i])); p[i] := mean[k](D[i,k]*g[k]); "
+        "Y[i,k] := (D[i,k]*g[k] - p[i] - (X[i,k]-m[i])*q[i]/v[i])/sqrt(v[i]+1e-5)";
+    for (const std::int64_t n : {10, 17, 20, 33, 34, 49})
+        CHECK(steps(norm, {{"X", array({200, n})}, {"D", array({200, n})}, {"g", array({n})}}) ==
+              1);
+}
+
+TEST_CASE("rows in pieces shorter than vectors are no chain") {
+    const std::string norm = "m[n,a] := mean[y,e](X[n,y,a,e]); Y[n,y,a,e] := X[n,y,a,e]-m[n,a]";
+    CHECK(steps(norm, {{"X", array({2, 40, 6, 8})}}) > 1);
+    CHECK(steps("m[n] := mean[y,e](X[n,y,e]); Y[n,y,e] := X[n,y,e]-m[n]",
+                {{"X", array({20, 9, 8})}}) == 1);
+}
+
 TEST_CASE("elements that pass from stage to stage are rounded as their arrays are") {
     CHECK(steps("E[i,k] := f16(X[i,k]*1.1 - sum[l](X[i,l])); Y[i,k] := f32(E[i,k]) - "
                 "max[l](f32(E[i,l]))",

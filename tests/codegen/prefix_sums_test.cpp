@@ -1,0 +1,75 @@
+// tests/codegen/prefix_sums_test.cpp – sums up to each point, block by block
+#include "codegen/prefix_sums.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/text.h"
+#include "tests/codegen/check_plan.h"
+
+namespace ricci::tests {
+namespace {
+
+/// Whether the program is computed in blocks. Checks values.
+bool is_in_blocks(const std::string& text, const Signature& signature) {
+    CAPTURE(text);
+    check_values(text, signature);
+    const BoundProgram program = bound(text, signature);
+    return codegen::with_prefix_sums(program, 0).equations.size() > program.equations.size();
+}
+
+Signature row(std::int64_t points) { return {{"x", array({points})}}; }
+Signature rows(std::int64_t points) { return {{"X", array({9, points})}}; }
+
+}  // namespace
+
+TEST_CASE("sums up to a point, and from it on, are in blocks") {
+    for (const std::int64_t n : {64, 65, 79, 80, 100, 1100}) {
+        CAPTURE(n);
+        for (const char* relation : {"l <= k", "l < k", "k >= l", "k > l", "l >= k", "l > k"}) {
+            const std::string where = format(" where k in 0:{}", n);
+            CHECK(is_in_blocks(format("y[k] := sum[l | {}](x[l])", relation) + where, row(n)));
+            CHECK(is_in_blocks(format("Y[i,k] := sum[l | {}](X[i,l])", relation) + where, rows(n)));
+        }
+    }
+}
+
+TEST_CASE("other reducers, other indices, and what is done to the result") {
+    CHECK(is_in_blocks("Y[i,k] := max[l | l <= k](X[i,l]) where k in 0:100", rows(100)));
+    CHECK(is_in_blocks("Y[k,i] := min[l | l >= k](X[i,l]) where k in 0:100", rows(100)));
+    CHECK(is_in_blocks("y[k] := prod[l | l < k](x[l]) where k in 0:100", row(100)));
+    CHECK(is_in_blocks("y[k] := sum[i,l | l <= k](X[i,l]) where k in 0:100", rows(100)));
+    CHECK(is_in_blocks("y[k] := sum[i,l | l <= k && i < 5](X[i,l]) where k in 0:100", rows(100)));
+    CHECK(is_in_blocks("Y[k,j] := sum[l | l <= k](A[l]*B[l,j]) where k in 0:90",
+                       {{"A", array({90})}, {"B", array({90, 7})}}));
+    CHECK(is_in_blocks("y[k] := relu(sum[l | l <= k](x[l])) + k where k in 0:100", row(100)));
+    CHECK(is_in_blocks("y[k] := sum[l | l <= k](x[l] > 0) where k in 0:100", row(100)));
+    CHECK(is_in_blocks("y[k] := sum[l | l <= k](x[l]) where k in 0:100",
+                       {{"x", array({100}, DType::i8)}}));
+    CHECK(is_in_blocks("y[k] := sum[l | l <= k](x[l]) where k in 0:100",
+                       {{"x", array({100}, DType::f64)}}));
+}
+
+TEST_CASE("results of a part of the points, moved ones, and points from elsewhere") {
+    CHECK(is_in_blocks("y[k] := sum[l | l <= k](x[l]) where k in 0:40", row(100)));
+    CHECK(is_in_blocks("y[k] := sum[l | l <= k+20](x[l]) where k in 0:80", row(100)));
+    CHECK(is_in_blocks("y[k] := sum[l in 10:95 | l <= k+10](x[l]) where k in 0:85", row(100)));
+    CHECK(is_in_blocks("y[k] := sum[l in 10:95 | l >= k+10](x[l]) where k in 0:86", row(100)));
+    CHECK(is_in_blocks("y[k] := sum[l | l < k+1 && x[0] < 2.0](x[l]) where k in 0:100", row(100)));
+}
+
+TEST_CASE("terms that move with the result, and places that may lie outside, stay as they are") {
+    CHECK_FALSE(is_in_blocks("y[k] := sum[l | l <= k](x[l]*x[k])", row(100)));
+    CHECK_FALSE(
+        is_in_blocks("y[k] := sum[l | l <= k && 2*l != k](x[l]) where k in 0:100", row(100)));
+    CHECK_FALSE(is_in_blocks("y[k] := sum[l | l <= 2*k](x[l]) where k in 0:50", row(100)));
+    CHECK_FALSE(is_in_blocks("y[k] := sum[l | l+k <= 99](x[l]) where k in 0:100", row(100)));
+    CHECK_FALSE(is_in_blocks("y[k] := sum[l | l <= k-2](x[l]) where k in 0:100", row(100)));
+    CHECK_FALSE(is_in_blocks("y[k] := sum[l | l <= k+1](x[l]) where k in 0:100", row(100)));
+    CHECK_FALSE(is_in_blocks("y[k] := sum[l | l >= k+2](x[l]) where k in 0:100", row(100)));
+    CHECK_FALSE(is_in_blocks("y[k] := sum[l | l <= k](x[l]) where k in 0:60", row(60)));
+    CHECK_FALSE(is_in_blocks("y[k] := argmax[l | l <= k](x[l]) where k in 0:100", row(100)));
+}
+
+}  // namespace ricci::tests
