@@ -362,18 +362,26 @@ bool is_passed_to_reduction(const BoundProgram& program, const BoundEquation& eq
     return reads == 1 && is_passed;
 }
 
-/// Whether what is summed is raised to a power that its indices alone decide: written out, powers
-/// are products.
-bool has_index_power(const BoundEquation& equation) {
-    return equation.reduction && contains(equation.value, [&](Expr e) {
-               if (!is_apply(e, Op::pow)) return false;
-               const Expr exponent = std::get<Apply>(e->term).args[1];
-               const std::vector<IndexId> ids = free_indices(exponent);
-               return !ids.empty() && tensors_read(exponent).empty() &&
-                      std::ranges::all_of(ids, [&](IndexId id) {
-                          return has_index(equation.reduction->indices, id);
-                      });
-           });
+/// Whether the sum is a polynomial: something is raised to a power that reduced indices decide, and
+/// what else moves with these is of them alone, as coefficients are. Written out, powers are
+/// products.
+bool is_polynomial(const BoundEquation& equation) {
+    const std::vector<IndexId>& reduced = equation.reduction->indices;
+    const auto is_reduced = [&](IndexId id) { return has_index(reduced, id); };
+    const auto is_power = [&](Expr e) {
+        if (!is_apply(e, Op::pow)) return false;
+        const std::vector<Expr>& args = std::get<Apply>(e->term).args;
+        const std::vector<IndexId> ids = free_indices(args[1]);
+        return !ids.empty() && std::ranges::all_of(ids, is_reduced) &&
+               !tensors_read(args[0]).empty() && tensors_read(args[1]).empty() &&
+               std::ranges::none_of(free_indices(args[0]), is_reduced);
+    };
+    const auto is_mixed = [&](Expr e) {
+        if (!std::holds_alternative<Access>(e->term)) return false;
+        const std::vector<IndexId> ids = free_indices(e);
+        return std::ranges::any_of(ids, is_reduced) && !std::ranges::all_of(ids, is_reduced);
+    };
+    return contains(equation.value, is_power) && !contains(equation.value, is_mixed);
 }
 
 }  // namespace
@@ -393,10 +401,10 @@ std::optional<BoundEquation> written_out(EquationMaker& make, const BoundEquatio
 BoundProgram with_few_points(BoundProgram program, std::int64_t most_points) {
     EquationMaker make(program);
     for (BoundEquation& equation : program.equations) {
-        const bool is_polynomial = is_plain_sum(program, equation) &&
-                                   !equation.reduction->condition && has_index_power(equation);
-        if (!is_polynomial && !can_be_written_out(program, equation)) continue;
-        const std::int64_t most = is_polynomial ? std::max(most_points, few_powers) : most_points;
+        const bool has_powers = is_plain_sum(program, equation) && !equation.reduction->condition &&
+                                is_polynomial(equation);
+        if (!has_powers && !can_be_written_out(program, equation)) continue;
+        const std::int64_t most = has_powers ? std::max(most_points, few_powers) : most_points;
         if (std::optional<BoundEquation> written = written_out(make, equation, most))
             equation = std::move(*written);
     }

@@ -12,10 +12,6 @@ namespace ricci::codegen {
 
 namespace {
 
-bool has(const std::vector<IndexId>& list, IndexId id) {
-    return std::ranges::find(list, id) != list.end();
-}
-
 class Gather {
   public:
     Gather(EquationMaker& make, const BoundEquation& equation)
@@ -50,17 +46,20 @@ class Gather {
         is_padded_ = std::move(padded->is_padded);
         condition_ = padded->condition;
     }
-    /// The values of a temporary that is read element by element are what is summed for each.
+    /// The values of a temporary, each read at one point, are what is summed for each.
     void take_sum(const BoundEquation& sum) {
         const auto* read = std::get_if<Access>(&equation_.value->term);
         if (read == nullptr || read->tensor != sum.target || equation_.reduction) return;
+        const std::vector<IndexId> named = free_indices(equation_.value);
+        const auto is_named = [&](IndexId id) { return has_index(named, id); };
+        if (!std::ranges::all_of(equation_.indices, is_named)) return;
         EquationMaker::Numbers places;
         for (std::size_t d = 0; d < sum.at.size(); ++d) {
             const auto* plain = std::get_if<IndexValue>(&sum.at[d]->term);
             if (plain == nullptr) return;
             places.emplace(std::uint32_t(plain->index), read->at[d]);
         }
-        if (places.size() != sum.indices.size()) return;
+        if (places.size() != sum.indices.size() || places.size() != sum.at.size()) return;
         equation_.reduction = sum.reduction;
         equation_.reduction->condition = make_.with(sum.reduction->condition, places);
         equation_.value = make_.with(sum.value, places);
@@ -68,14 +67,14 @@ class Gather {
 
     [[nodiscard]] bool is_elsewhere(IndexId id, std::size_t dimension) const {
         for (std::size_t d = 0; d < occurring_.size(); ++d)
-            if (d != dimension && has(occurring_[d], id)) return true;
+            if (d != dimension && has_index(occurring_[d], id)) return true;
         return false;
     }
 
     /// A subscript that is an index stays, once.
     bool keeps(std::size_t d) {
         const auto* plain = std::get_if<IndexValue>(&equation_.at[d]->term);
-        if (!plain || is_padded_[d] || has(free_, plain->index)) return false;
+        if (!plain || is_padded_[d] || has_index(free_, plain->index)) return false;
         at_.push_back(equation_.at[d]);
         free_.push_back(plain->index);
         std::erase(reduced_, plain->index);

@@ -405,6 +405,7 @@ class Grouper {
 
     /// Places the joined group where the producer stands, or where the consumer stands.
     bool join_groups(std::size_t producer, std::size_t consumer, const BoundEquation& joined) {
+        if (gives_verdict(groups_[producer])) return false;
         const bool up = can_rise(producer, consumer);
         if (!up && !can_sink(producer, consumer)) return false;
         groups_[producer].writes.push_back(joined);

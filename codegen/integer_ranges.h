@@ -13,7 +13,7 @@
 
 namespace ricci::codegen {
 
-/// All values of a type that i32 holds.
+/// The values of a type, if i32 holds all of them.
 [[nodiscard]] std::optional<IndexRange> range_of(DType dtype);
 /// Whether all values of a range are ones of a type of at most 32 bits.
 [[nodiscard]] bool is_within(const std::optional<IndexRange>& range, DType dtype);

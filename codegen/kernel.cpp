@@ -374,15 +374,18 @@ bool moves_with(const ReducedLoops& loops, VarId var) {
 std::int64_t lanes(const Kernel& kernel, const Target& target) {
     std::size_t widest = 0;
     std::size_t widest_integer = 0;
-    // What is done to an integer sum that 32 bits hold is done once.
-    const bool has_narrow_sum = kernel.body && kernel.body->dtype == DType::i32;
+    // What is done to a result that is reduced in 32 bits is done once.
+    const bool is_narrow = kernel.body && kernel.body->dtype == DType::i32;
+    if (is_narrow) widest = size_bytes(DType::i32);
     const auto consider = [&](DType dtype) {
         std::size_t& side = is_floating(dtype) ? widest : widest_integer;
-        if (!has_narrow_sum || is_floating(dtype) || size_bytes(dtype) <= size_bytes(DType::i32))
-            side = std::max(side, size_bytes(dtype));
+        side = std::max(side, size_bytes(dtype));
     };
-    for (const Store& write : kernel.writes) consider(write.value->dtype);
-    std::vector<Value> values = written_values(kernel);
+    std::vector<Value> values;
+    if (!is_narrow) {
+        for (const Store& write : kernel.writes) consider(write.value->dtype);
+        values = written_values(kernel);
+    }
     values.push_back(kernel.body);
     const auto moves = [&](const Value& value) {
         const auto along = [&](const Axis& axis) { return depends_on(value, axis.var); };

@@ -187,7 +187,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         lower_serial(std::move(kernel), builder);
         return;
     }
-    narrow_sum(kernel);
+    narrow_sum(kernel);  // parts may fit where the whole does not
     flip_axes(kernel);
     narrow_axes(kernel);
     write_out_cases(kernel, builder.target());

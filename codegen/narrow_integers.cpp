@@ -4,7 +4,6 @@
 // f32 lanes takes two instructions and joins their masks. What the bounds of loops and the types
 // of arrays keep within 32 bits is computed there: `i64(t[l]) == 2*r + s`, the places of argmax.
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <set>
 #include <unordered_map>

@@ -17,14 +17,15 @@
 
 namespace ricci::codegen {
 
-/// Whether a contraction is a sum of products of two operands of 16 bits, and the target has their
-/// dot: of bf16 by AVX512_BF16, of integers by PMADDWD or AVX512_VNNI.
+/// Whether a contraction is a sum of products of two operands of 16 bits, of bf16 where the target
+/// has their dot (AVX512_BF16), of integers on any (PMADDWD, or AVX512_VNNI).
 [[nodiscard]] bool is_pair_product(const Kernel& kernel, const Contraction& contraction,
                                    const Target& target);
 
 /// The bf16 value whose f32 an operand of such a contraction is.
 [[nodiscard]] Value unconverted(const Value& term);
-/// An operand of such a contraction in 16 bits: that value, or an i32 one as i16; null of others.
+/// An operand of such a contraction in 16 bits: that value, or one of i32 whose values i16 holds as
+/// i16; null for any other.
 [[nodiscard]] Value pair_term(const Value& term);
 
 /// The reduced axes with the one last whose points are paired: an even one, else the longest.

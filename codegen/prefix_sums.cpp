@@ -2,6 +2,7 @@
 #include "codegen/prefix_sums.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -25,7 +26,13 @@ struct Prefix {
     IndexId reduced{};  ///< l
     std::int64_t shift = 0;
     bool is_suffix = false;
-    std::vector<Expr> others;  ///< conjuncts
+    std::vector<Expr> others = {};  ///< conjuncts
+    /// The values of l that some result takes: others may not be read.
+    std::int64_t lower = 0;
+    std::int64_t extent = 0;
+
+    /// `k` plus this is the place, among these values, of the last or the first one it takes.
+    [[nodiscard]] std::int64_t first() const { return shift - lower; }
 };
 
 /// What joins two results of a reducer; nothing of the others.
@@ -77,7 +84,7 @@ class PrefixSums {
             if (!prefix) continue;
             prefix->others = parts;
             prefix->others.erase(prefix->others.begin() + std::ptrdiff_t(n));
-            if (is_alone(*prefix, equation)) return prefix;
+            if (find_range(*prefix, equation)) return prefix;
         }
         return std::nullopt;
     }
@@ -105,61 +112,57 @@ class PrefixSums {
         const std::int64_t constant =
             sign * (left->constant - right->constant) - (is_strict ? 1 : 0);
         if (std::abs(step) != 1 || of_k != -step) return std::nullopt;
-        return Prefix{.result = k,
-                      .reduced = l,
-                      .shift = -step * constant,
-                      .is_suffix = step == 1,
-                      .others = {}};
+        return Prefix{.result = k, .reduced = l, .shift = -step * constant, .is_suffix = step == 1};
     }
 
-    /// Whether nothing else relates the two indices, and each result takes a part, or all, or none.
-    [[nodiscard]] bool is_alone(const Prefix& prefix, const BoundEquation& equation) const {
+    /// Finds what results take. False where they are few, or take nothing or all beyond the ends,
+    /// or something else relates the two indices.
+    [[nodiscard]] bool find_range(Prefix& prefix, const BoundEquation& equation) const {
         const BoundIndex& k = program_.at(prefix.result);
         const BoundIndex& l = program_.at(prefix.reduced);
-        const std::int64_t low = first(prefix) + k.lower;
-        const std::int64_t high = first(prefix) + k.upper - 1;
-        if (l.extent() < least_extent || low < (prefix.is_suffix ? 0 : -1) ||
-            high > l.extent() - (prefix.is_suffix ? 0 : 1) || has(equation.value, prefix.result))
+        const std::int64_t least = k.lower + prefix.shift;
+        const std::int64_t most = k.upper - 1 + prefix.shift;
+        prefix.lower = prefix.is_suffix ? std::max(l.lower, least) : l.lower;
+        prefix.extent = (prefix.is_suffix ? l.upper : std::min(l.upper, most + 1)) - prefix.lower;
+        const bool is_inside = prefix.is_suffix ? least >= l.lower && most <= l.upper + 1
+                                                : least >= l.lower - 1 && most < l.upper;
+        if (!is_inside || prefix.extent < least_extent || k.extent() < least_extent ||
+            has(equation.value, prefix.result))
             return false;
-        for (const Expr other : prefix.others)
-            if (has(other, prefix.result) || has(other, prefix.reduced)) return false;
-        return true;
+        return std::ranges::none_of(prefix.others, [&](Expr other) {
+            return has(other, prefix.result) || has(other, prefix.reduced);
+        });
     }
     static bool has(Expr term, IndexId id) { return has_index(free_indices(term), id); }
 
-    /// `k` plus this is the place, among the reduced points, of the last or the first one it takes.
-    [[nodiscard]] std::int64_t first(const Prefix& prefix) const {
-        return prefix.shift - program_.at(prefix.reduced).lower;
-    }
-
     void write(const BoundEquation& equation, const Prefix& prefix) {
         const Reduction& whole = *equation.reduction;
-        const std::int64_t n = extent(prefix.reduced);
-        const std::int64_t blocks = (n + block - 1) / block;
+        const std::int64_t blocks = (prefix.extent + block - 1) / block;
         std::vector<IndexId> rest = equation.indices;
         std::erase(rest, prefix.result);
         // Of each block, then of all before or behind it.
         const IndexId b = make_.index("b", blocks);
         const TensorId parts = array(equation, rest, blocks);
         define(parts, rest, make_.value(b), b, in_block(equation, prefix, make_.value(b), Expr()));
-        const IndexId of = make_.index("b", blocks + 1);
-        const IndexId other = make_.index("c", blocks);
+        const IndexId block_of = make_.index("b", blocks + 1);
+        const IndexId earlier = make_.index("c", blocks);
         const TensorId sums = array(equation, rest, blocks + 1);
         std::vector<Expr> at = make_.offsets(rest);
-        at.push_back(make_.value(other));
+        at.push_back(make_.value(earlier));
         BoundEquation total;
         total.value = make_.context().access(parts, std::move(at), equation.value->dtype);
-        total.reduction = Reduction{.reducer = whole.reducer,
-                                    .indices = {other},
-                                    .condition = make_.compare(prefix.is_suffix ? Op::gt : Op::lt,
-                                                               make_.value(other), make_.value(of)),
-                                    .accumulator = whole.accumulator};
-        define(sums, rest, make_.value(of), of, std::move(total));
+        total.reduction =
+            Reduction{.reducer = whole.reducer,
+                      .indices = {earlier},
+                      .condition = make_.compare(prefix.is_suffix ? Op::gt : Op::lt,
+                                                 make_.value(earlier), make_.value(block_of)),
+                      .accumulator = whole.accumulator};
+        define(sums, rest, make_.value(block_of), block_of, std::move(total));
         // Of each point in its block, then both.
         const bool is_exclusive =
-            !prefix.is_suffix && first(prefix) + program_.at(prefix.result).lower < 0;
+            !prefix.is_suffix && prefix.first() + program_.at(prefix.result).lower < 0;
         const Expr place = make_.add(make_.value(prefix.result),
-                                     make_.integer(first(prefix) + (is_exclusive ? 1 : 0)));
+                                     make_.integer(prefix.first() + (is_exclusive ? 1 : 0)));
         const Expr turn = make_.quotient(place, block);
         const Op within = prefix.is_suffix ? Op::ge : is_exclusive ? Op::lt : Op::le;
         BoundEquation inner =
@@ -184,13 +187,11 @@ class PrefixSums {
     /// The reduction of the points `s` of a block that stand so to a place in it.
     BoundEquation in_block(const BoundEquation& equation, const Prefix& prefix, Expr turn,
                            Expr place, Op within = Op::lt) {
-        const BoundIndex& l = program_.at(prefix.reduced);
-        const std::int64_t lower = l.lower;
-        const std::int64_t n = l.extent();
+        const std::int64_t n = prefix.extent;
         const IndexId s = make_.index("s", block);
         const Expr at = make_.add(make_.times(turn, block), make_.value(s));
         EquationMaker::Numbers numbers;
-        numbers.emplace(std::uint32_t(prefix.reduced), make_.add(at, make_.integer(lower)));
+        numbers.emplace(std::uint32_t(prefix.reduced), make_.add(at, make_.integer(prefix.lower)));
         BoundEquation part;
         part.value = make_.with(equation.value, numbers);
         part.reduction = equation.reduction;

@@ -18,7 +18,8 @@ inline constexpr double least_points_of_prefixes = 1 << 16;
 ///     for i, b:  P[i,b] := sum[c | c < b](p[i,c])                        of all before it: again
 ///     so for i, k:  Y[i,k] := P[i,k//B] + sum[s | s <= k%B](f(i,k//B*B+s))
 ///
-/// The value must not depend on k. Makes new terms in the program's context.
+/// The condition compares l with k and a number; the value must not depend on k. Rows of fewer than
+/// 64 results or points stay as they are. Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_prefix_sums(BoundProgram program, double least_points);
 
 }  // namespace ricci::codegen

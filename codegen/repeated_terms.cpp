@@ -15,6 +15,8 @@ namespace {
 
 /// A value is taken so often at least.
 constexpr double least_repetitions = 8;
+/// A temporary of these is no matter.
+constexpr double few_elements = 1 << 20;
 /// Larger equations are not looked through.
 constexpr std::size_t most_nodes = 512;
 
@@ -30,6 +32,23 @@ bool is_dear(Expr e) {
     if (apply == nullptr || !is_floating(e->dtype)) return false;
     if (apply->op == Op::pow) return !std::holds_alternative<Literal>(apply->args[1]->term);
     return std::ranges::find(dear, apply->op) != dear.end();
+}
+
+/// Whether what the term gives is rounded once, by a function or a conversion: an addition that
+/// stands alone in a temporary would not be contracted as it is elsewhere, and equal terms of two
+/// equations would differ.
+bool is_rounded(Expr e) {
+    if (is_dear(e)) return true;
+    const auto* cast = std::get_if<Cast>(&e->term);
+    if (cast == nullptr) return false;
+    const auto is_product = [](Expr part) {
+        return is_dear(part) ||
+               (is_apply(part, Op::mul) &&
+                std::ranges::all_of(std::get<Apply>(part->term).args, [](Expr factor) {
+                    return is_dear(factor) || std::holds_alternative<Literal>(factor->term);
+                }));
+    };
+    return is_product(cast->a);
 }
 
 class RepeatedTerms {
@@ -61,14 +80,13 @@ class RepeatedTerms {
     void take_out(BoundEquation& equation) {
         if (postorder({equation.value}).size() > most_nodes) return;
         const bool is_sum = equation.reduction.has_value();
-        last_ = free_indices(equation.at.back());
         ExprMap<Expr> elements;
         std::vector<Expr> left = {equation.value};
         while (!left.empty()) {
             const Expr e = left.back();
             left.pop_back();
             if (elements.contains(e) || std::holds_alternative<Access>(e->term)) continue;
-            if (may_be_taken_out(e, is_sum)) {
+            if (may_be_taken_out(e, equation)) {
                 elements.emplace(e, taken_out(e));
                 continue;
             }
@@ -83,13 +101,31 @@ class RepeatedTerms {
             equation.value = substitute(make_.context(), equation.value, elements);
     }
 
-    [[nodiscard]] bool may_be_taken_out(Expr e, bool is_sum) const {
+    [[nodiscard]] bool may_be_taken_out(Expr e, const BoundEquation& equation) const {
+        if (!is_floating(e->dtype) || is_half(e->dtype) || !is_rounded(e)) return false;
         const std::vector<IndexId> own = free_indices(e);
+        const auto is_own = [&](IndexId id) { return has_index(own, id); };
         const bool moves =
-            std::ranges::any_of(last_, [&](IndexId id) { return has_index(own, id); });
-        return is_floating(e->dtype) && !is_half(e->dtype) && !own.empty() && (is_sum || moves) &&
+            equation.reduction || std::ranges::any_of(free_indices(equation.at.back()), is_own);
+        // Conditions leave points out that are not counted.
+        const bool is_conditional =
+            equation.reduction && equation.reduction->condition &&
+            std::ranges::any_of(free_indices(equation.reduction->condition), is_own);
+        return !own.empty() && moves && !is_conditional &&
                points(own) * least_repetitions <= points(all_) &&
-               contains(e, [&](Expr node) { return is_dear(node); }) && is_inside(e);
+               points(own) <= largest_array(equation) && is_inside(e);
+    }
+    /// Elements of the largest array that the equation touches, or a few.
+    [[nodiscard]] double largest_array(const BoundEquation& equation) const {
+        double largest = few_elements;
+        std::vector<TensorId> arrays = tensors_read(equation.value);
+        arrays.push_back(equation.target);
+        for (const TensorId array : arrays) {
+            double elements = 1;
+            for (const std::int64_t extent : program_.at(array).shape) elements *= double(extent);
+            largest = std::max(largest, elements);
+        }
+        return largest;
     }
     /// Whether all that a term reads is inside at all points, whatever conditions say.
     [[nodiscard]] bool is_inside(Expr e) const {
@@ -126,8 +162,7 @@ class RepeatedTerms {
     BoundProgram program_;
     EquationMaker make_;
     double least_points_;
-    std::vector<IndexId> all_;   ///< of the equation: those of its target, then reduced ones
-    std::vector<IndexId> last_;  ///< of the target's last subscript
+    std::vector<IndexId> all_;  ///< of the equation: those of its target, then reduced ones
 };
 
 }  // namespace

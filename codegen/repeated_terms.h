@@ -13,9 +13,10 @@ inline constexpr double least_points_of_repeated_terms = 1 << 16;
 ///
 ///     for b, t, d:  Y[b,t,d] := X[b,t,d]*cos(t*f[d])
 ///
-/// reads an array `cos(t*f[d])` of t and d. Those that stay along the target's last index are not
-/// taken out, nor factors of a product that is summed: loops compute these once, and contractions
-/// pack them. Makes new terms in the program's context.
+/// reads an array `cos(t*f[d])` of t and d. Of an array, functions that its last index does not
+/// move stay, and of a sum factors of its product: loops compute these once, and contractions pack
+/// them. So do functions of indices that a condition relates, larger arrays than the equation
+/// touches, and results without indices. Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_repeated_terms(BoundProgram program, double least_points);
 
 }  // namespace ricci::codegen

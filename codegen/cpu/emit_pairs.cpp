@@ -114,7 +114,8 @@ std::optional<Wide> NestEmitter::transposed_pair(const Value& first, const Value
 
 /// The sum of a slot and a product of pairs of bf16 or i16, where that is one instruction, or two.
 std::optional<Wide> NestEmitter::dot(const Store& store, Wide old) {
-    if (store.combine != Reducer::sum || mask_ != nullptr || old.lanes() != lanes_)
+    if (store.combine != Reducer::sum || mask_ != nullptr || old.lanes() != lanes_ ||
+        lanes_ * size_bytes(DType::f32) > std::size_t(target_.vector_bytes))
         return std::nullopt;
     const std::optional<PairProduct> product = as_pair_product(store.value);
     if (!product || pair_product(lanes_) == llvm::Intrinsic::not_intrinsic) return std::nullopt;

@@ -51,6 +51,12 @@ TEST_CASE("polynomials of up to sixteen terms are written out") {
     for (const char* text : {"y[i] := sum[j](c[j]*x[i]^2)", "y[i] := sum[j](x[i]^c[j])",
                              "y[j] := sum[i](c[j]*x[i]^j)"})
         CHECK(written_out(text, {{"x", {12}}, {"c", {5}}}).find("sum[") != std::string::npos);
+    // Products of rows and columns, powers of a number.
+    CHECK(written_out("Y[i,o] := sum[k](A[i,k]*W[k,o]*d[o]^k)",
+                      {{"A", {12, 5}}, {"W", {5, 7}}, {"d", {7}}})
+              .find("sum[") != std::string::npos);
+    CHECK(written_out("y[i] := sum[j](c[j]*x[i]*0.5^j)", {{"x", {12}}, {"c", {5}}}).find("sum[") !=
+          std::string::npos);
 }
 
 TEST_CASE("what lies beyond an edge is narrowed by the condition") {

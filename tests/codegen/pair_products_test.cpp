@@ -137,6 +137,9 @@ TEST_CASE("pairs of small integers of several types, less a constant, of images,
     check_integers("C[i,j] := sum[k]((i32(A[i,k])-128)*(i32(B[k,j])-3))",
                    arrays(DType::u8, DType::u8));
     check_integers("C[i,j] := f32(sum[k](A[i,k]*B[k,j]))*0.01 + 1", arrays(DType::i8, DType::i8));
+    for (const char* type : {"f16", "bf16", "i8", "f64", "u64"})
+        check_integers(format("C[i,j] := {}(sum[k](A[i,k]*B[k,j]))", type),
+                       arrays(DType::i8, DType::u8));
     check_integers("C[i,j] := A[i,k]*B[k,j]", arrays(DType::boolean, DType::i16));
     check_integers(
         "O[n,o,y,x] := W[o,c,r,s]*X[n,c,pad(y+r-1),pad(x+s-1)] where y in 0:24, x in 0:24",

@@ -182,3 +182,20 @@ TEST_CASE("shapes that do not fit into 2^48 elements are rejected") {
                    {{"a", array({std::int64_t{1} << 30})}, {"b", array({std::int64_t{1} << 30})}})
               .starts_with("limit:"));
 }
+
+TEST_CASE("what is found to be inside everywhere is not looked at again") {
+    const auto checks = [](const std::string& text) {
+        const Signature signature = {{"J", array({9}, DType::i32)},
+                                     {"X", array({20})},
+                                     {"Z", array({30})},
+                                     {"c", array({9})}};
+        return bound(text, signature).checks.size();
+    };
+    CHECK(checks("y[i] := X[J[i]] + Z[J[i]] + c[i]") == 1);
+    CHECK(checks("y[i] := X[J[i]] + (c[i] > 0 ? Z[J[i]] : 0)") == 1);
+    CHECK(checks("y[i] := X[J[i]]*X[J[i]] + Z[0] + c[i]") == 1);
+    // The smaller array comes later, or the check before is one of some points.
+    CHECK(checks("y[i] := Z[J[i]] + X[J[i]] + c[i]") == 2);
+    CHECK(checks("y[i] := (c[i] > 0 ? X[J[i]] : 0) + Z[J[i]]") == 2);
+    CHECK(checks("y[i] := X[J[i]] + Z[J[i]+1] + c[i]") == 2);
+}

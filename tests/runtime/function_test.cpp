@@ -115,6 +115,23 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("one element at a place that is data is looked at before it is read") {
+    const Array A = Array::arange(DType::f32, {10});
+    // So far outside that no memory is there.
+    const Array J = Array::full(DType::i64, {3}, 100'000'000'000);
+    for (const char* text :
+         {"Z := A[J[0]]", "Z := (J[0] > 0 ? A[J[0]] : 0)", "m := J[0]; m += 1; Z := A[$m]",
+          "Z[_] := A[J[0]]", "Z := sum[i](A[J[i]])"}) {
+        CAPTURE(text);
+        CHECK(error_text([&] {
+                  (void)compile(text).call({{"A", A}, {"J", J}}, {"Z"});
+              }).starts_with("range: `A` is read at 10000000000"));
+    }
+    CHECK(compile("Z := A[J[0]]")
+              .call({{"A", A}, {"J", Array::full(DType::i64, {3}, 7)}}, {"Z"})[0]
+              .item() == 7);
+}
+
 TEST_CASE("numbers are weak: they adopt the type of the array") {
     const Function scale = compile("y[i] := a*x[i]");
     const Array y = scale(2.5, vector_of({1, 2}));
