@@ -7,7 +7,8 @@ namespace ricci::codegen {
 
 /// Runs axes from their last point on along which elements are read or written one before the
 /// other, and none one after the other: of `Y[i,j] := A[j,N-1-i]` i, so that both A and Y have an
-/// axis along which they are contiguous. Sums over such an axis are in the order of memory.
+/// axis along which they are contiguous. Sums are, over an axis that all operands walk so, in the
+/// order of memory.
 void flip_axes(Kernel& kernel);
 
 }  // namespace ricci::codegen
