@@ -26,8 +26,8 @@
 // (operations and combining stores) propagate NaN; of bool they are `or` and `and`.
 // What is added to f32 lanes of registers and is a sum of two products of bf16 loads,
 // `f32(a[i]) * f32(b[j]) + f32(a[i+1]) * f32(b[j+1])`, may be one instruction that takes subnormal
-// numbers and sums as 0 (`Target::has_bf16_dot`); of i16 loads and i32 lanes likewise, exact but for
-// sums that wrap.
+// numbers and sums as 0 (`Target::has_bf16_dot`); of i16 loads and i32 lanes likewise, exact but
+// for sums that wrap.
 // A Store with `combine` reads, combines and writes. Two tasks never write the same element (other
 // than by atomic stores) and no task reads what another writes. Numbers of Lets are unique in a
 // nest.
