@@ -31,14 +31,12 @@ constexpr double alone_cycles = 8;
 /// A short row's lanes are folded while those of others are: a third of what one takes alone.
 constexpr double share_of_fold = 1.0 / 3;
 constexpr double short_points = 16;
-/// Until a sum may be added to again.
-constexpr double cycles_of_sum = 4;
 constexpr std::int64_t least_beside = 4;
 /// Scattered elements cost a line each to be written and, first, to be read.
 constexpr double scatter_cycles = 4;
 /// The same where each lane's element is at a place that data decides in a page of its own: `ricci
-/// bench --threads 1 "Y[i,J[k]] += X[i,k]" Y=4096x1024 J=512:i64:randint(0,1023) X=4096x512` takes
-/// 35 ms in lanes over i, and 3.5 ms row by row.
+/// bench --threads 1 --grad "Y[i,k] := X[i,J[k]]" X=4096x1024 "J=512:i64:randint(0,1023)"` takes 32
+/// to 35 ms for dX in lanes over i, and 3 row by row (Zen 4).
 constexpr double far_scatter_cycles = 40;
 /// Of a vector whose lanes are masked at each point: its part in making the mask.
 constexpr double mask_cycles = 1;
@@ -261,11 +259,7 @@ class Chooser {
         const double body = body_operations_ + vector_touches(axis, lanes, true);
         const double write = write_operations_ + vector_touches(axis, lanes, false);
         const bool is_masked = moves_with(loops_, axis.var);
-        // Whole vectors of a row are summed side by side: fewer wait for their own sums.
-        const double side_by_side = std::max(1.0, std::floor(double(axis.extent) / double(lanes)));
-        const bool waits = kernel_.body && reduced_points_ > short_points;
-        const double point = std::max(body + (is_masked ? cycles_of_mask() : 0),
-                                      waits ? cycles_of_sum / side_by_side : 0);
+        const double point = body + (is_masked ? cycles_of_mask() : 0);
         const bool is_alone = kernel_.body && reduced_points_ <= short_points &&
                               axis.extent <= lanes && free_points_ > double(axis.extent);
         return {

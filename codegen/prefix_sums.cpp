@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/equation_maker.h"
+#include "codegen/nest_build.h"
 #include "dsl/affine_form.h"
 #include "dsl/walk.h"
 
@@ -35,14 +36,7 @@ struct Prefix {
     [[nodiscard]] std::int64_t first() const { return shift - lower; }
 };
 
-/// What joins two results of a reducer; nothing of the others.
-std::optional<Op> operation(Reducer reducer) {
-    if (reducer == Reducer::sum) return Op::add;
-    if (reducer == Reducer::prod) return Op::mul;
-    if (reducer == Reducer::max) return Op::max;
-    if (reducer == Reducer::min) return Op::min;
-    return std::nullopt;
-}
+bool is_place(Reducer reducer) { return reducer == Reducer::argmax || reducer == Reducer::argmin; }
 
 class PrefixSums {
   public:
@@ -70,7 +64,7 @@ class PrefixSums {
 
     [[nodiscard]] std::optional<Prefix> find(const BoundEquation& equation) const {
         if (!equation.reduction || !equation.reduction->condition || !equation.is_injective ||
-            !operation(equation.reduction->reducer) ||
+            is_place(equation.reduction->reducer) ||
             equation.reduction->accumulator != equation.value->dtype ||
             equation.value->dtype != program_.at(equation.target).dtype)
             return std::nullopt;
@@ -177,7 +171,7 @@ class PrefixSums {
         BoundEquation result = equation;
         result.reduction.reset();
         result.value =
-            make_.context().apply(*operation(whole.reducer),
+            make_.context().apply(combining_op(whole.reducer, dtype),
                                   {make_.context().access(sums, std::move(far_at), dtype),
                                    make_.context().access(near, std::move(near_at), dtype)},
                                   dtype);

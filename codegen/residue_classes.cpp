@@ -16,13 +16,13 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
 #include "codegen/few_points.h"
 #include "codegen/gather_update.h"
 #include "codegen/latest_versions.h"
+#include "codegen/unread.h"
 #include "dsl/affine_form.h"
 #include "dsl/walk.h"
 
@@ -52,18 +52,6 @@ struct Block {
     [[nodiscard]] std::int64_t classes() const { return std::abs(step); }
 };
 
-/// The tensors that an equation reads, each once.
-std::set<TensorId> reads(const BoundEquation& equation) {
-    std::vector<Expr> terms = equation.at;
-    terms.push_back(equation.value);
-    if (equation.reduction && equation.reduction->condition)
-        terms.push_back(equation.reduction->condition);
-    std::set<TensorId> found;
-    for (const Expr term : terms)
-        for (const TensorId tensor : tensors_read(term)) found.insert(tensor);
-    return found;
-}
-
 class ResidueClasses {
   public:
     ResidueClasses(BoundProgram program, double least_points)
@@ -74,7 +62,7 @@ class ResidueClasses {
         program_.equations.clear();
         for (const TensorId output : program_.outputs) ++readers_[output];
         for (const BoundEquation& equation : equations)
-            for (const TensorId read : reads(equation)) ++readers_[read];
+            for (const TensorId read : tensors_read(equation)) ++readers_[read];
         for (BoundEquation& equation : equations) {
             latest_.rename(program_, equation);
             if (!is_large(equation)) {
@@ -98,7 +86,7 @@ class ResidueClasses {
   private:
     /// The sum that defines a temporary which nothing but the equation reads; null: none.
     [[nodiscard]] const BoundEquation* sum_read_by(const BoundEquation& equation) const {
-        for (const TensorId read : tensors_read(equation.value)) {
+        for (const TensorId read : ricci::tensors_read(equation.value)) {
             const auto readers = readers_.find(read);
             if (program_.at(read).role != Role::temporary || readers == readers_.end() ||
                 readers->second != 1)

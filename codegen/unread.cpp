@@ -9,11 +9,22 @@
 
 namespace ricci::codegen {
 
+std::set<TensorId> tensors_read(const BoundEquation& equation) {
+    std::vector<Expr> terms = equation.at;
+    terms.push_back(equation.value);
+    if (equation.reduction && equation.reduction->condition)
+        terms.push_back(equation.reduction->condition);
+    std::set<TensorId> found;
+    for (const Expr term : terms)
+        for (const TensorId tensor : ricci::tensors_read(term)) found.insert(tensor);
+    return found;
+}
+
 BoundProgram without_unread(BoundProgram program) {
     std::set<TensorId> read(program.outputs.begin(), program.outputs.end());
     const auto note = [&](Expr e) {
         if (!e) return;
-        for (const TensorId tensor : tensors_read(e)) read.insert(tensor);
+        for (const TensorId tensor : ricci::tensors_read(e)) read.insert(tensor);
     };
     for (const BoundCheck& check : program.checks) {
         read.insert(check.verdict);
@@ -25,9 +36,7 @@ BoundProgram without_unread(BoundProgram program) {
         const BoundTensor& target = program.at(each->target);
         const bool is_temporary = target.role == Role::temporary && !target.previous;
         if (is_temporary && !read.contains(each->target)) continue;
-        for (const Expr subscript : each->at) note(subscript);
-        note(each->value);
-        if (each->reduction) note(each->reduction->condition);
+        read.merge(tensors_read(*each));
         if (target.previous) read.insert(*target.previous);
         kept.push_back(std::move(*each));
     }

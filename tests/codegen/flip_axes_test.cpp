@@ -41,4 +41,16 @@ TEST_CASE("what is walked in both directions, collides or is a place keeps its o
                  {{"x", array({30})}, {"w", array({21})}});
 }
 
+TEST_CASE("sums run backwards through memory only beside nothing else") {
+    const auto plan_of = [](const std::string& text, const Signature& signature) {
+        return str(codegen::plan(bound(text, signature), example_target(64)));
+    };
+    CHECK(plan_of("s := sum[i in 0:100](x[99-i])", {{"x", array({100})}}).find("- l + 99]") ==
+          std::string::npos);
+    // Windows are packed and read in the order of their points.
+    CHECK(plan_of("Y[t] := sum[m in 0:9 | t-m >= 0 && t-m < 30](x[t-m]*w[2*m]) where t in 0:38",
+                  {{"x", array({30})}, {"w", array({20})}})
+              .find("x[-m") != std::string::npos);
+}
+
 }  // namespace ricci::tests

@@ -555,3 +555,16 @@ TEST_CASE("points are looked for, take their turns, or are sorted by key, as tak
     CHECK(steps(30, 20'000'000, example_gpu_target()) == 2);
     CHECK(steps(100'000, 50'000, example_gpu_target()) > 20);
 }
+
+TEST_CASE("elements at places of data in pages of their own are written row by row") {
+    const auto runs_across = [](std::int64_t width) {
+        const Signature signature = {
+            {"Y", array({64, width})}, {"J", array({40}, DType::i64)}, {"X", array({64, 40})}};
+        const BoundProgram program = bound("Y[i,J[k] % 60] max= X[i,k]", signature);
+        CHECK(interpreted_difference(program, signature, example_target(64)) == "");
+        return str(codegen::plan(program, example_target(64))).find("vector i") !=
+               std::string::npos;
+    };
+    CHECK(runs_across(100));
+    CHECK_FALSE(runs_across(1024));
+}

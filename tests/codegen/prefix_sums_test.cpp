@@ -53,6 +53,8 @@ TEST_CASE("other reducers, other indices, and what is done to the result") {
                        {{"A", array({90})}, {"B", array({90, 7})}}));
     CHECK(is_in_blocks("y[k] := relu(sum[l | l <= k](x[l])) + k where k in 0:100", row(100)));
     CHECK(is_in_blocks("y[k] := sum[l | l <= k](x[l] > 0) where k in 0:100", row(100)));
+    CHECK(is_in_blocks("y[k] := any[l | l <= k](x[l] > 0.9) where k in 0:100", row(100)));
+    CHECK(is_in_blocks("y[k] := all[l | l >= k](x[l] < 0.9) where k in 0:100", row(100)));
     CHECK(is_in_blocks("y[k] := sum[l | l <= k](x[l]) where k in 0:100",
                        {{"x", array({100}, DType::i8)}}));
     CHECK(is_in_blocks("y[k] := sum[l | l <= k](x[l]) where k in 0:100",
