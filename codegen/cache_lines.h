@@ -17,6 +17,25 @@ inline constexpr std::int64_t page_bytes = 4096;
 /// Along all of them, roughly: only points along one axis share lines.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const std::vector<Axis>& axes);
 
+/// Whether the lines of the points along axes fall into many sets of the caches, which rows of some
+/// power of two do not. Elements are of so many bytes.
+[[nodiscard]] bool is_spread(const Load& load, std::int64_t bytes, const Axis& axis);
+[[nodiscard]] bool is_spread(const Load& load, std::int64_t bytes, const std::vector<Axis>& axes);
+
+/// A cache: bytes of a way, a line of each set, and of all ways.
+struct CacheSets {
+    std::int64_t way = 4096;
+    std::int64_t bytes = 32 << 10;
+};
+/// Whether lines side by side along an axis are more than their sets hold: each is lost before its
+/// next element is asked for.
+[[nodiscard]] bool share_too_few_sets(const Load& load, std::int64_t bytes, const Axis& axis,
+                                      const CacheSets& cache);
+/// Whether the lines of all points of the axes are more than their sets hold: points some multiple
+/// of 1 KiB apart, say, share four sets of the first-level cache.
+[[nodiscard]] bool overflow_sets(const Load& load, std::int64_t bytes,
+                                 const std::vector<Axis>& axes, const CacheSets& cache);
+
 /// Requests for the lines of so many elements of an argument from a place on, as far as the first-
 /// or the second-level cache.
 [[nodiscard]] Body prefetch_lines(Nest& nest, BufferId buffer, Address first, std::int64_t elements,

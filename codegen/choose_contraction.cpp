@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "base/integer.h"
@@ -23,8 +22,6 @@ namespace {
 constexpr std::int64_t least_paired_lanes = 4;
 /// Below this many points tiles do not pay for their code.
 constexpr double least_points = 4096;
-/// Of the first-level cache: 64 sets of a line.
-constexpr std::int64_t way_bytes = 4096;
 /// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
 /// where it stands, without tiles.
 constexpr double most_packed = 268'435'456;
@@ -173,7 +170,8 @@ class Chooser {
     [[nodiscard]] std::vector<RowVectors> row_vectors() const {
         constexpr double least_depth = 16;
         const auto of = [&](std::int64_t lanes) {
-            return RowVectors{lanes, is_half_vector(kernel_, lanes, target_)};
+            return RowVectors{lanes, is_half_vector(kernel_, lanes, target_),
+                              has_lane_conditions()};
         };
         std::vector<RowVectors> all = {of(lanes())};
         const RowVectors half = of(lanes() / 2);
@@ -189,11 +187,16 @@ class Chooser {
     }
     /// The cost of a tile and its readings, if they are possible.
     [[nodiscard]] bool estimate() {
-        if (!is_readable() || packed_elements() > most_packed) return false;
+        if (!is_readable() || has_mixed_edge() || packed_elements() > most_packed) return false;
         choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
         choice_.packing_cycles = packing_cycles();
         choice_.cycles = cycles();
         return true;
+    }
+    /// Whether rows are left over of which some operand is packed and another one is not.
+    [[nodiscard]] bool has_mixed_edge() const {
+        return choice_.row_axis.extent % choice_.tile.rows != 0 && is_some_packed(choice_.rows) &&
+               std::ranges::find(choice_.rows, Reading::in_place) != choice_.rows.end();
     }
     [[nodiscard]] std::int64_t row_tiles() const {
         const std::int64_t extent = choice_.row_axis.extent;
@@ -237,8 +240,19 @@ class Chooser {
     }
 
     [[nodiscard]] bool may_rows_stay(const Value& term) const {
-        const bool has_edge = choice_.row_axis.extent % choice_.tile.rows != 0;
-        return std::holds_alternative<Load>(term->term) && !has_edge;
+        return std::holds_alternative<Load>(term->term) && may_all_rows_stay();
+    }
+    /// Where rows are left over, the last tile starts earlier, which panels and bounds do not.
+    [[nodiscard]] bool may_all_rows_stay() const {
+        const std::int64_t rows = choice_.tile.rows;
+        if (choice_.row_axis.extent % rows == 0) return true;
+        return choice_.row_axis.extent > rows &&
+               std::ranges::none_of(
+                   kernel_.conditions.at_least_zero,
+                   [&](const AffineForm& form) { return moves_with_rows(form); }) &&
+               std::ranges::all_of(c().row_operands, [](const Operand& operand) {
+                   return std::holds_alternative<Load>(operand.term->term);
+               });
     }
     [[nodiscard]] bool may_columns_stay(const Value& term) const {
         const auto* load = std::get_if<Load>(&term->term);
@@ -268,7 +282,7 @@ class Chooser {
             }
             step *= kernel_.reduced[i].extent;
         }
-        return is_spread(load, {choice_.row_axis.var, choice_.tile.rows});
+        return is_spread(load, bytes_of(load), {choice_.row_axis.var, choice_.tile.rows});
     }
     /// Whether the rows of a tile stand apart, each in lines of its own, and together with what is
     /// read between them in more than the second-level cache holds beside panels.
@@ -307,42 +321,12 @@ class Chooser {
             return std::abs(load.at.affine.coefficient(axis.var)) * bytes <= run;
         });
     }
-    /// Whether the lines of the reduced points fall into many sets of the caches, which rows of
-    /// some power of two do not.
-    [[nodiscard]] bool is_spread(const Load& load) const {
-        return std::ranges::all_of(kernel_.reduced,
-                                   [&](const Axis& axis) { return is_spread(load, axis); });
+    [[nodiscard]] std::int64_t bytes_of(const Load& load) const {
+        return std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
     }
-    [[nodiscard]] bool is_spread(const Load& load, const Axis& axis) const {
-        constexpr std::int64_t ways = 8;
-        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
-        const std::int64_t step = load.at.affine.coefficient(axis.var) * bytes;
-        return axis.extent <= ways || step == 0 || step % sets_bytes != 0;
-    }
-    /// Whether the rows of a tile, which are read side by side, are more than their sets of the
-    /// first-level cache hold: each line is lost before its next element is asked for.
-    [[nodiscard]] bool share_too_few_sets(const Load& load) const {
-        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
-        const std::int64_t step =
-            std::abs(load.at.affine.coefficient(choice_.row_axis.var)) * bytes;
-        if (step < line_bytes) return false;
-        const std::int64_t sets = way_bytes / std::gcd(step, way_bytes);
-        return ceil_div(choice_.tile.rows, sets) > target_.l1_bytes / way_bytes;
-    }
-    /// Whether the lines of all reduced points are more than their sets of the first-level cache
-    /// hold: points some multiple of 1 KiB apart, say, share four sets.
-    [[nodiscard]] bool overflows_sets(const Load& load) const {
-        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
-        std::int64_t lines = 1;
-        std::int64_t step = way_bytes;
-        for (const Axis& axis : kernel_.reduced) {
-            const std::int64_t apart = std::abs(load.at.affine.coefficient(axis.var)) * bytes;
-            if (apart < line_bytes) continue;
-            lines *= axis.extent;
-            step = std::gcd(step, apart);
-        }
-        const std::int64_t sets = way_bytes / std::max(step, line_bytes);
-        return lines / sets > target_.l1_bytes / way_bytes;
+    [[nodiscard]] CacheSets first_level() const { return {4096, target_.l1_bytes}; }
+    [[nodiscard]] CacheSets second_level() const {
+        return {target_.l2_bytes / 8, target_.l2_bytes};
     }
 
     // Costs.
@@ -371,12 +355,9 @@ class Chooser {
 
     /// Elements of panels.
     [[nodiscard]] double packed_elements() const {
-        const auto has_packed = [](const std::vector<Reading>& readings) {
-            return std::ranges::find(readings, Reading::packed) != readings.end();
-        };
         double elements = 0;
-        if (has_packed(choice_.rows)) elements += double(points(c().rows));
-        if (has_packed(choice_.columns)) elements += columns();
+        if (is_some_packed(choice_.rows)) elements += double(points(c().rows));
+        if (is_some_packed(choice_.columns)) elements += columns();
         return elements * double(points(c().batch)) * depth_;
     }
 
@@ -395,22 +376,25 @@ class Chooser {
     /// What lines take to come, of operands that are read where they stand and that no cache keeps
     /// until the next tile asks for them.
     [[nodiscard]] double line_cycles() const {
-        constexpr double of_column = 0.8;  // those of a tile are asked for ahead
-        constexpr double of_row = 20;      // each from a page of its own, of much memory
+        constexpr double of_row = 20;  // each from a page of its own, of much memory
         constexpr double of_second_level = 1.2;
+        constexpr double of_panel = 0.5;  // from the second-level cache, beside AVX2's operations
         const TileShape& tile = choice_.tile;
         const auto tiles = double(choice_.tiles);
         const auto cache = double(target_.l2_bytes);
         double cycles = 0;
         for (std::size_t i = 0; i < choice_.columns.size(); ++i) {
             const Value& term = c().column_operands[i].term;
+            const double bytes = double(tile.columns()) * double(size_bytes(term->dtype));
+            const bool is_streamed = 2 * depth_ * bytes > double(target_.l1_bytes);
+            if (choice_.columns[i] == Reading::packed && is_streamed && has_short_vectors())
+                cycles += tiles * depth_ * bytes / double(line_bytes) * of_panel;
             if (choice_.columns[i] != Reading::in_place || is_overlapping(term, columns() * depth_))
                 continue;
             const auto& load = std::get<Load>(term->term);
-            const double bytes = double(tile.columns()) * double(size_bytes(term->dtype));
             const bool is_lost = 3 * depth_ * bytes > cache && stand_apart(load);
-            if (row_tiles() > 1 && (is_lost || !is_spread(load)))
-                cycles += tiles * depth_ * std::ceil(bytes / double(line_bytes)) * of_column;
+            if (row_tiles() > 1 && (is_lost || !is_spread(load, bytes_of(load), kernel_.reduced)))
+                cycles += tiles * depth_ * cycles_of_columns_apart(load, bytes);
         }
         for (std::size_t i = 0; i < choice_.rows.size(); ++i) {
             const Value& term = c().row_operands[i].term;
@@ -425,10 +409,30 @@ class Chooser {
             }
             const double first = double(row_tiles()) * double(points(c().batch));
             const double lines = depth_ * std::ceil(double(tile.rows) * bytes / double(line_bytes));
-            if (overflows_sets(load)) cycles += tiles * lines * of_second_level;
-            if (is_far && !is_spread(load)) cycles += first * lines * of_row;
+            if (overflow_sets(load, bytes_of(load), kernel_.reduced, first_level()))
+                cycles += tiles * lines * of_second_level;
+            if (is_far && !is_spread(load, bytes_of(load), kernel_.reduced))
+                cycles += first * lines * of_row;
         }
         return cycles;
+    }
+    /// Whether a line takes several vectors, so that few operations hide how long it takes to come.
+    [[nodiscard]] bool has_short_vectors() const { return target_.vector_bytes < line_bytes; }
+    /// Of a tile at a reduced point, whose lines of columns come from the second-level cache or,
+    /// where their sets of it are too few, the third-level one. Those of a tile are asked for
+    /// ahead; of AVX2 fewer operations hide that each takes a while (Zen 3, products of 256x256 and
+    /// 1024x784 by 784x1024 in tiles of 4x2 and 6x2 vectors).
+    [[nodiscard]] double cycles_of_columns_apart(const Load& load, double bytes) const {
+        constexpr double at_least = 0.8;
+        constexpr double of_second_level = 6.6;
+        constexpr double of_third_level = 12;
+        const double lines = std::ceil(bytes / double(line_bytes));
+        if (!has_short_vectors()) return lines * at_least;
+        const double hidden = double(choice_.rows_of_tile() * choice_.tile.vectors) *
+                              vector_cycles(kernel_, choice_, target_);
+        const bool is_third = overflow_sets(load, bytes_of(load), kernel_.reduced, second_level());
+        const double each = is_third ? of_third_level : of_second_level;
+        return std::max(lines * at_least, lines * each - hidden);
     }
     /// Of a tile whose rows stand in lines of their own: those that the first-level cache does not
     /// hold come again, unless they are read so fully that hardware has fetched them.
@@ -437,14 +441,15 @@ class Chooser {
         constexpr double of_second_level = 0.6;  // they overlap
         constexpr double of_third_level = 4;
         constexpr double points_of_full_line = 8;
-        if (share_too_few_sets(std::get<Load>(term->term)))
+        const auto& load = std::get<Load>(term->term);
+        if (share_too_few_sets(load, bytes_of(load), {choice_.row_axis.var, choice_.tile.rows},
+                               first_level()))
             return of_conflict * double(choice_.tile.rows) * depth_;
         const double lines = lines_of_rows(term);
         const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
         if (!is_sparse || lines * double(line_bytes) <= double(target_.l1_bytes)) return 0;
         // Tiles until one reads the same lines again: the next along another axis does, or, where
         // neighbours are those of a batch, the same tile of the next one.
-        const auto& load = std::get<Load>(term->term);
         const bool is_of_batch = std::ranges::any_of(
             c().batch, [&](const Axis& axis) { return load.at.affine.coefficient(axis.var) == 1; });
         const double between = is_of_batch
@@ -478,10 +483,14 @@ class Chooser {
         const bool is_half = is_half_vector(kernel_, tile.lanes, target_);
         const double turns = target_.unit_bytes < target_.vector_bytes && !is_half ? 2 : 1;
         const double area = turns * rows * double(tile.vectors);
-        const double latency = std::max(1.0, 8 / area);
+        // Of a point and a vector; pairs of points are one operation.
+        const double operations =
+            choice_.pairing == Pairing::pairs ? 1 : std::max(1.0, (body_cost(kernel_) - 2) / 2);
+        // Each sum waits for its last operation alone, four cycles, in which two units do eight.
+        const double latency = std::max(1.0, 8 / (area * operations));
         // As many loads as operations can be done in a cycle: two. Where that is enough, each still
         // takes an issue slot beside them.
-        const double busy = (rows + turns * double(tile.vectors)) / area;
+        const double busy = (rows + turns * double(tile.vectors)) / (area * operations);
         const double slots = turns * (rows + double(tile.vectors)) / area;
         const double loads = std::max(1.0, busy) + 0.1 * slots;
         return double(choice_.tiles) * depth_ * rows * double(tile.vectors) *

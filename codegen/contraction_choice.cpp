@@ -23,6 +23,10 @@ double operations_of_pair(const Kernel& kernel, const Target& target) {
 
 }  // namespace
 
+bool is_some_packed(const std::vector<Reading>& readings) {
+    return std::ranges::find(readings, Reading::packed) != readings.end();
+}
+
 bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction) {
     const auto is_of_batch = [&](const AffineForm& form) {
         const auto stays = [&](const std::vector<Axis>& axes) {

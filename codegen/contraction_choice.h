@@ -17,6 +17,7 @@ enum class Reading : std::uint8_t {
     packed,    ///< from panels
     in_place,  ///< where it stands
 };
+[[nodiscard]] bool is_some_packed(const std::vector<Reading>& readings);
 
 struct ContractionChoice {
     Contraction contraction;

@@ -71,9 +71,9 @@ class ContractionLowering {
             schedule_.directives.push_back(
                 {"look", "for infinities", {}, "without any no sum needs a mask"});
         choose_depth_loops();
-        make_registers();
         row_tile_ = kernel_.nest.add(Var{"row_tile"});
         column_tile_ = kernel_.nest.add(Var{"column_tile"});
+        make_registers();
         if (!row_conditions_.empty()) place_bounds();
         kernel_.nest.asks_ahead = true;
         stream_results();
@@ -84,8 +84,6 @@ class ContractionLowering {
 
   private:
     // Conditions.
-
-    [[nodiscard]] bool has_column_edge() const { return columns_.axis.extent % columns_.step != 0; }
 
     /// Those of single rows are tested; the bounds are those of the tile, of which `rows_.axis` is
     /// the first row.
@@ -102,7 +100,7 @@ class ContractionLowering {
     Body set_mask() {
         std::vector<AffineForm> conditions;
         if (!lane_places_) conditions = masks_.conditions();
-        if (has_column_edge())
+        if (columns_.has_edge())
             conditions.push_back(form(columns_.axis.extent - 1) - form(c_.lane.var));
         return masks_.set(kernel_.nest, [&](const AffineForm& column) {
             Value is_taken = all_hold(conditions, at(form(0), column));
@@ -119,7 +117,7 @@ class ContractionLowering {
     void stream_results() {
         constexpr std::int64_t most_points = 32;
         const auto bytes = std::int64_t(size_bytes(kernel_.writes[0].value->dtype));
-        const bool has_pieces = has_column_edge() || tile_.columns() * bytes % line_bytes != 0;
+        const bool has_pieces = columns_.has_edge() || tile_.columns() * bytes % line_bytes != 0;
         if (!choice_.flattened && !has_pieces && points(kernel_.reduced) <= most_points)
             stream_large_outputs(kernel_, c_.lane, tile_.lanes, builder_.target(), schedule_);
     }
@@ -163,9 +161,11 @@ class ContractionLowering {
                 source.line = add_registers(kernel_.nest, "line", source.term->dtype, line);
         const bool is_any_direct = std::ranges::any_of(
             column_sources_, [](const Source& source) { return !source.panels; });
-        if (may_overlap())
-            last_column_tile_ = kernel_.nest.add(Var{"is_last"});
-        else if (!masks_.conditions().empty() || (is_any_direct && has_column_edge()))
+        if (may_rows_overlap())
+            last_rows_.emplace(rows_, row_tile_, kernel_.nest.add(Var{"is_last_row"}));
+        if (may_columns_overlap())
+            last_columns_.emplace(columns_, column_tile_, kernel_.nest.add(Var{"is_last"}));
+        else if (!masks_.conditions().empty() || (is_any_direct && columns_.has_edge()))
             masks_.make_registers(kernel_.nest, all_lanes(), kernel_.body->dtype,
                                   builder_.target());
         if (choice_.flattened && !masks_.conditions().empty())
@@ -220,9 +220,8 @@ class ContractionLowering {
     Body tile_body() {
         Body body;
         if (lane_places_) body = lane_places_->set(kernel_.nest, first_column());
-        if (last_column_tile_)
-            body.push_back(make_let_var(*last_column_tile_, form(column_tile_) + form(1),
-                                        columns_.tiles(), 0));
+        for (const std::optional<LastTile>* last : {&last_rows_, &last_columns_})
+            if (*last) body.push_back((*last)->set());
         append(body, load_held());
         append(body, elements([&](const AffineForm& element, const AffineForm&, const AffineForm&) {
                    return reset(kernel_, accumulator_, element);
@@ -277,35 +276,34 @@ class ContractionLowering {
     }
 
     [[nodiscard]] Lanes all_lanes() const { return {tile_.lanes, tile_.vectors, {}}; }
-    [[nodiscard]] AffineForm first_row() const { return form(row_tile_, rows_.step); }
+    [[nodiscard]] AffineForm first_row() const {
+        const AffineForm first = form(row_tile_, rows_.step);
+        return last_rows_ ? first - last_rows_->overlap() : first;
+    }
     [[nodiscard]] AffineForm first_column() const {
         const AffineForm first = form(column_tile_, columns_.step);
-        return last_column_tile_ ? first - overlap() : first;
+        return last_columns_ ? first - last_columns_->overlap() : first;
     }
-    /// How many of its columns the tile before it has written.
-    [[nodiscard]] AffineForm overlap() const {
-        return form(*last_column_tile_, columns_.tiles() * columns_.step - columns_.axis.extent);
+    /// Whether tiles are whole wherever they start, which panels do not hold.
+    [[nodiscard]] bool may_columns_overlap() const {
+        return columns_.has_edge() && columns_.axis.extent >= columns_.step &&
+               masks_.conditions().empty() && !is_some_packed(choice_.columns);
     }
-    /// Whether tiles of columns are whole wherever they start, which panels do not hold.
-    [[nodiscard]] bool may_overlap() const {
-        return has_column_edge() && columns_.axis.extent >= columns_.step &&
-               masks_.conditions().empty() &&
-               std::ranges::find(choice_.columns, Reading::packed) == choice_.columns.end();
+    [[nodiscard]] bool may_rows_overlap() const {
+        return rows_.has_edge() && !is_some_packed(choice_.rows);
     }
-    [[nodiscard]] bool has_row_edge() const { return rows_.axis.extent % rows_.step != 0; }
     [[nodiscard]] Lanes column_lanes() const {
         Lanes lanes = all_lanes();
-        if (has_column_edge() && !last_column_tile_)
+        if (columns_.has_edge() && !last_columns_)
             lanes.limit = bound(form(columns_.axis.extent) - first_column());
         return lanes;
     }
-    /// Inside the rows that there are.
+    /// Inside the rows that there are, and that no other tile has.
     Body if_row(const AffineForm& row, Body body) {
-        if (!has_row_edge()) return body;
-        const Value is_inside =
-            make_operation(Op::lt, {make_index(first_row() + row), make_integer(rows_.axis.extent)},
-                           DType::boolean);
-        return guarded(is_inside, std::move(body));
+        if (!rows_.has_edge()) return body;
+        const AffineForm left = form(rows_.axis.extent - 1) - first_row() - row;
+        const Value is_own = last_rows_ ? last_rows_->is_own(row) : all_hold({left}, {});
+        return guarded(is_own, std::move(body));
     }
     Substitution at(const AffineForm& row, const AffineForm& column) const {
         Substitution here;
@@ -327,7 +325,7 @@ class ContractionLowering {
                 Body stores = held_columns(operand, all_lanes(), [&](const AffineForm& column) {
                     return store_one(held_[i], place(column), make_number(operand.term->dtype, 0));
                 });
-                if (!has_row_edge() && column_lanes().limit.empty()) stores.clear();
+                if (!rows_.has_edge() && column_lanes().limit.empty()) stores.clear();
                 Body loads = held_columns(operand, column_lanes(), [&](const AffineForm& column) {
                     Substitution here = at(row, column);
                     return store_one(held_[i], place(column), here(operand.term));
@@ -358,13 +356,15 @@ class ContractionLowering {
     /// The reduced points: in the short way where nothing was found that needs the careful one.
     Body depth() {
         if (!nan_makers_ && !mask_needers_) return all_points();
-        const DType dtype = kernel_.body->dtype;
         const auto name = [&](Body& body, const Value& value) {
             body.push_back(make_let(kernel_.next_let, value));
-            return make_let_value(kernel_.next_let++, dtype);
+            return make_let_value(kernel_.next_let++, value->dtype);
         };
         Body body;
+        const DType dtype = kernel_.body->dtype;
         const Value count = name(body, nan_makers_ ? nan_makers_ : mask_needers_);
+        const Value is_none =
+            name(body, make_operation(Op::eq, {count, make_number(dtype, 0)}, DType::boolean));
         Body quick;
         is_quick_ = true;
         if (nan_makers_ && adds_where_it_compares(builder_.target()))
@@ -373,23 +373,19 @@ class ContractionLowering {
         append(quick, all_points());
         quick_one_ = nullptr;
         is_quick_ = false;
-        const std::vector<Value> sides = {count, make_number(dtype, 0)};
-        append(body, guarded(make_operation(Op::eq, sides, DType::boolean), std::move(quick)));
-        append(body, guarded(make_operation(Op::gt, sides, DType::boolean), all_points()));
+        append(body, guarded(is_none, std::move(quick)));
+        append(body,
+               guarded(make_operation(Op::logical_not, {is_none}, DType::boolean), all_points()));
         return body;
     }
 
     Body all_points() {
-        std::vector<Body> requests =
+        std::vector<Body> before =
             prefetch_ahead(kernel_, choice_, runs(), depth_loops_, builder_.target());
+        before.insert(before.begin(), Body{});
+        append(before[masks_.outer_loops()], set_mask());
         Body body = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
-        for (std::size_t i = depth_loops_.size() + 1; i-- > 0;) {
-            Body outer = i > 0 ? std::move(requests[i - 1]) : Body{};
-            if (masks_.outer_loops() == i) append(outer, set_mask());
-            append(outer, std::move(body));
-            body = i > 0 ? wrap({depth_loops_[i - 1]}, std::move(outer)) : std::move(outer);
-        }
-        return body;
+        return wrap(depth_loops_, std::move(before), std::move(body), builder_.target());
     }
 
     /// What a tile reads side by side.
@@ -520,8 +516,7 @@ class ContractionLowering {
             Body writes = over_lanes(kernel_.nest, column_lanes(), [&](const AffineForm& column) {
                 Substitution here = at(row, column);
                 here.replace_let(0, result(kernel_, accumulator_, accumulator_at(row, column)));
-                const Value is_own =
-                    last_column_tile_ ? all_hold({column - overlap()}, Substitution{}) : nullptr;
+                const Value is_own = last_columns_ ? last_columns_->is_own(column) : nullptr;
                 return guarded(is_own, write_all(kernel_, here));
             });
             return if_row(row, std::move(writes));
@@ -538,7 +533,8 @@ class ContractionLowering {
             Body body = over_lanes(nest, lanes, [&](const AffineForm& lane) {
                 const AffineForm at = piece.inner + lane;
                 std::vector<AffineForm> conditions = {at, form(f.inner.extent - 1) - at};
-                if (last_column_tile_) conditions.push_back(piece.first + lane - overlap());
+                if (last_columns_)
+                    conditions.push_back(piece.first + lane - last_columns_->overlap());
                 return store_one(mask, lane, all_hold(conditions, Substitution{}));
             });
             append(body, each_row([&](const AffineForm& row) {
@@ -583,8 +579,8 @@ class ContractionLowering {
     std::vector<AffineForm> row_conditions_;  ///< at least 0 where a row is taken
     LaneMasks masks_;
     std::optional<LanePlaces> lane_places_;  ///< where two axes were flattened
-    /// 1 in the last tile of columns, 0 in others, where that one overlaps the tile before it.
-    std::optional<VarId> last_column_tile_;
+    std::optional<LastTile> last_rows_;      ///< where that one overlaps the tile before it
+    std::optional<LastTile> last_columns_;
     std::optional<AffineForm> later_tiles_;  ///< of rows: 0 at the first ones of a block
     VarId row_tile_{};
     VarId column_tile_{};

@@ -170,14 +170,24 @@ Value LanePlaces::is_taken(const Nest& nest, const AffineForm& lane) const {
     for (const AffineForm& condition : forms) {
         Substitution uniform;
         uniform.replace(f_.outer.var, form(0)).replace(f_.inner.var, form(0));
-        // `place >= bound`, each side of what moves with lanes or not.
+        const std::int64_t of_outer = condition.coefficient(f_.outer.var);
+        const std::int64_t of_inner = condition.coefficient(f_.inner.var);
+        // `place >= bound`, each side of what moves with lanes or not. Both in 32 bits where the
+        // place is a number or its negative, `number <= bound`.
         std::vector<Value> terms;
-        if (const auto c = condition.coefficient(f_.outer.var)) terms.push_back(times(outer, c));
-        if (const auto c = condition.coefficient(f_.inner.var)) terms.push_back(times(inner, c));
-        const Value place =
-            terms.size() == 1 ? terms[0] : make_operation(Op::add, terms, DType::i64);
-        const Value holds = make_operation(
-            Op::ge, {place, make_index(form(0) - uniform(condition))}, DType::boolean);
+        if (of_outer != 0) terms.push_back(times(outer, of_outer));
+        if (of_inner != 0) terms.push_back(times(inner, of_inner));
+        Value holds;
+        if (of_outer + of_inner == -1 && terms.size() == 1) {
+            const Value& number = of_outer != 0 ? outer : inner;
+            holds =
+                make_operation(Op::le, {number, make_index(uniform(condition))}, DType::boolean);
+        } else {
+            const Value place =
+                terms.size() == 1 ? terms[0] : make_operation(Op::add, terms, DType::i64);
+            holds = make_operation(Op::ge, {place, make_index(form(0) - uniform(condition))},
+                                   DType::boolean);
+        }
         all = all ? make_operation(Op::logical_and, {all, holds}, DType::boolean) : holds;
     }
     return all;

@@ -176,7 +176,6 @@ class Packer {
         cycles_ = vectors * (cost({term_}) + (is_gathered ? gathered_cycles : contiguous_cycles));
     }
 
-    [[nodiscard]] bool has_edge() const { return tiling_.axis.extent % tiling_.step != 0; }
     [[nodiscard]] AffineForm first() const { return form(tile_.var, tiling_.step); }
     /// The reduced points of a panel.
     [[nodiscard]] std::vector<Axis> panel_points() const {
@@ -228,9 +227,10 @@ class Packer {
         Body body;
         const Axis rows{row, tiling_.step};
         AxisRange inside{rows, bound(0), bound(tiling_.step)};
-        if (has_edge()) inside.upper = with(inside.upper, form(tiling_.axis.extent) - first());
+        if (tiling_.has_edge())
+            inside.upper = with(inside.upper, form(tiling_.axis.extent) - first());
         append(body, wrap({inside}, vectors(term_)));
-        if (has_edge()) {
+        if (tiling_.has_edge()) {
             AxisRange beyond{rows, bound(0), bound(tiling_.step)};
             beyond.lower.push_back({form(tiling_.axis.extent) - first()});
             append(body, wrap({beyond}, vectors(make_number(term_->dtype, 0))));
@@ -255,7 +255,7 @@ class Packer {
         if (tiling_.step % lanes.lanes != 0) lanes.limit = bound(tiling_.step);
         Body body;
         // Right before the elements where all panels have an edge: the line is in the first cache.
-        const bool is_apart = has_edge() && (tile_.extent > 1 || squares_);
+        const bool is_apart = tiling_.has_edge() && (tile_.extent > 1 || squares_);
         if (is_apart) {
             const Value is_last = make_operation(
                 Op::eq, {make_index(form(tile_.var)), make_integer(tile_.extent - 1)},
@@ -265,13 +265,14 @@ class Packer {
                                  }))));
         }
         const Lanes whole = lanes;
-        if (has_edge()) lanes.limit = with(lanes.limit, form(tiling_.axis.extent) - first());
+        if (tiling_.has_edge())
+            lanes.limit = with(lanes.limit, form(tiling_.axis.extent) - first());
         if (squares_) {
             append(body, transpose(lanes));
             return body;
         }
         append(body, over_points([&](const Points& at) {
-                   Body lines = has_edge() && !is_apart ? zero_edge(whole, at) : Body{};
+                   Body lines = tiling_.has_edge() && !is_apart ? zero_edge(whole, at) : Body{};
                    append(lines, vectors_of_elements(lanes, at, form(0)));
                    return lines;
                }));

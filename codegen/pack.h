@@ -23,6 +23,7 @@ struct Tiling {
     std::int64_t step = 1;    ///< rows or columns of a tile
 
     [[nodiscard]] std::int64_t tiles() const { return (axis.extent + step - 1) / step; }
+    [[nodiscard]] bool has_edge() const { return axis.extent % step != 0; }
 };
 
 /// A packed operand.

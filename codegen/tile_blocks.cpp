@@ -9,6 +9,7 @@
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
 #include "codegen/tasks.h"
+#include "codegen/tile.h"
 
 namespace ricci::codegen {
 
@@ -80,8 +81,8 @@ class BlockChooser {
                  const Target& target)
         : choice_(choice),
           target_(target),
-          rows_{tiles.rows, 0, is_any_packed(choice.rows)},
-          columns_{tiles.columns, 0, is_any_packed(choice.columns)} {
+          rows_{tiles.rows, 0, is_some_packed(choice.rows)},
+          columns_{tiles.columns, 0, is_some_packed(choice.columns)} {
         rows_.bytes = bytes_of_rows(kernel, choice);
         columns_.bytes = bytes_of_columns(kernel, choice);
         rows_.most_tiles =
@@ -106,9 +107,6 @@ class BlockChooser {
     }
 
   private:
-    static bool is_any_packed(const std::vector<Reading>& readings) {
-        return std::ranges::find(readings, Reading::packed) != readings.end();
-    }
     /// So many tiles, or as many as a cache and the side allow.
     [[nodiscard]] std::int64_t of_block(const TiledSide& side, double wanted) const {
         const double cached = 0.25 * double(target_.l2_bytes);
@@ -149,6 +147,10 @@ class BlockChooser {
 };
 
 }  // namespace
+
+Value LastTile::is_own(const AffineForm& element) const {
+    return all_hold({element - overlap()}, Substitution{});
+}
 
 double tile_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     const auto area = double(choice.rows_of_tile() * choice.tile.vectors);

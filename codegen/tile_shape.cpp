@@ -10,8 +10,32 @@ namespace ricci::codegen {
 
 namespace {
 
+/// Whether an element's value is a product of two operands, which a multiply-add adds to its sum.
+bool is_product(const Contraction& contraction) {
+    const auto is_operand = [&](const Value& value) {
+        const auto is_term = [&](const Operand& operand) { return operand.term == value; };
+        return std::ranges::any_of(contraction.row_operands, is_term) ||
+               std::ranges::any_of(contraction.column_operands, is_term);
+    };
+    return is_operation(contraction.body, Op::mul) &&
+           std::ranges::all_of(operands(contraction.body), is_operand);
+}
+
+/// Registers of the values in progress: a row's scalar, and what else an element takes. Where 16
+/// are all there are, each one counts; 32 leave more for operations to overlap in.
+std::int64_t in_progress(const Contraction& contraction, std::int64_t vectors,
+                         const RowVectors& of_row, const Target& target) {
+    constexpr std::int64_t few = 16;
+    const bool is_some_held = std::ranges::any_of(
+        contraction.held, [](const Operand& held) { return held.has_rows && held.has_columns; });
+    if (target.vector_registers > few) return is_some_held ? 4 : 2;
+    // The scalar's register takes the value of the last element that reads it.
+    return !of_row.is_masked && (vectors == 1 || is_product(contraction)) ? 1 : 2;
+}
+
 /// How many rows of so many vectors the registers hold; 0: none.
-std::int64_t most_rows(const Contraction& contraction, std::int64_t vectors, const Target& target) {
+std::int64_t most_rows(const Contraction& contraction, std::int64_t vectors,
+                       const RowVectors& of_row, const Target& target) {
     constexpr std::int64_t most = 14;
     std::int64_t per_element = 1;
     std::int64_t per_row = 0;
@@ -24,9 +48,9 @@ std::int64_t most_rows(const Contraction& contraction, std::int64_t vectors, con
         else
             ++per_column;
     }
-    // Two for products in progress; a body of three operands has its inner result, too.
-    const std::int64_t left =
-        target.vector_registers - (per_element > 1 ? 4 : 2) - vectors * per_column;
+    const std::int64_t left = target.vector_registers -
+                              in_progress(contraction, vectors, of_row, target) -
+                              vectors * per_column;
     return std::clamp<std::int64_t>(left / (vectors * per_element + per_row), 0, most);
 }
 
@@ -38,14 +62,7 @@ bool is_too_wide(const Contraction& contraction, std::int64_t vectors, std::int6
 }  // namespace
 
 std::int64_t most_vectors(const Contraction& contraction, bool is_half) {
-    const auto is_operand = [&](const Value& value) {
-        const auto is_term = [&](const Operand& operand) { return operand.term == value; };
-        return std::ranges::any_of(contraction.row_operands, is_term) ||
-               std::ranges::any_of(contraction.column_operands, is_term);
-    };
-    const bool is_product = is_operation(contraction.body, Op::mul) &&
-                            std::ranges::all_of(operands(contraction.body), is_operand);
-    return (is_product ? 3 : 4) * (is_half ? 2 : 1);
+    return (is_product(contraction) ? 3 : 4) * (is_half ? 2 : 1);
 }
 
 std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t row_extent,
@@ -54,7 +71,7 @@ std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t ro
     for (std::int64_t vectors = 1; vectors <= most_vectors(contraction, of_row.is_half);
          ++vectors) {
         if (is_too_wide(contraction, vectors, of_row.lanes)) break;
-        const std::int64_t most = most_rows(contraction, vectors, target);
+        const std::int64_t most = most_rows(contraction, vectors, of_row, target);
         for (std::int64_t rows = std::min(most, row_extent); rows > 0; --rows)
             tiles.push_back({rows, vectors, of_row.lanes});
     }
@@ -67,7 +84,7 @@ std::vector<TileShape> tiles_of_rows(const Contraction& contraction, std::int64_
     for (std::int64_t vectors = 1; vectors <= most_vectors(contraction, of_row.is_half);
          ++vectors) {
         if (is_too_wide(contraction, vectors, of_row.lanes)) break;
-        if (most_rows(contraction, vectors, target) >= rows)
+        if (most_rows(contraction, vectors, of_row, target) >= rows)
             tiles.push_back({rows, vectors, of_row.lanes});
     }
     return tiles;
@@ -80,7 +97,7 @@ std::vector<TileShape> large_tiles(const Contraction& contraction, std::int64_t 
     for (std::int64_t vectors = 1; vectors <= most_vectors(contraction, of_row.is_half);
          ++vectors) {
         if (is_too_wide(contraction, vectors, of_row.lanes)) break;
-        const std::int64_t most = most_rows(contraction, vectors, target);
+        const std::int64_t most = most_rows(contraction, vectors, of_row, target);
         if (most < 1) continue;
         const std::int64_t equal = ceil_div(row_axis, ceil_div(row_axis, most));
         std::int64_t whole = std::min(most, row_axis);

@@ -12,7 +12,8 @@ namespace ricci::codegen {
 /// The vectors that rows of tiles are made of.
 struct RowVectors {
     std::int64_t lanes = 1;
-    bool is_half = false;  ///< of the target's widest, and computed in half the time
+    bool is_half = false;    ///< of the target's widest, and computed in half the time
+    bool is_masked = false;  ///< only some lanes are read: with masks, or next to zeros
 };
 /// Of a row of a tile, at most: three of a product, else four; of half ones twice as many. More
 /// share a row's scalar, which takes an issue slot beside the operations of its vectors: squared

@@ -261,11 +261,14 @@ void NestEmitter::store_lanes(const Store& store, const Access& access, Wide val
         if (!keep_beyond(mask, lanes.value(), old)) lanes = select(wide(mask), lanes, wide(old));
         mask = nullptr;
     }
-    if (mask) {
-        ir_.CreateMaskedStore(lanes.value(), pointer, align, mask);
-    } else {
+    const auto store_all = [&] {
         mark(store, access, ir_.CreateAlignedStore(lanes.value(), pointer, align));
-    }
+    };
+    if (!mask) return store_all();
+    const auto store_some = [&] { ir_.CreateMaskedStore(lanes.value(), pointer, align, mask); };
+    if (has_masked_stores(target_)) return store_some();
+    // AVX2 has masked stores, too, but Zen 3 takes a dozen cycles for each; most masks are full.
+    either(ir_.CreateAndReduce(mask), store_all, store_some);
 }
 
 /// All lanes store to one place: the last one that runs stays.

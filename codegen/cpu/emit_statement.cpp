@@ -185,6 +185,8 @@ void NestEmitter::body(const Body& statements) {
         if (second != nullptr && is_pair(*first, *second)) {
             store_pair(*first, *second);
             ++i;
+        } else if (i + 1 < statements.size() && guard_either(statements[i], statements[i + 1])) {
+            ++i;
         } else {
             statement(statements[i]);
         }
@@ -387,6 +389,26 @@ void NestEmitter::when(llvm::Value* condition, const std::function<void()>& emit
     ir_.SetInsertPoint(exit);
 }
 
+void NestEmitter::either(llvm::Value* condition, const std::function<void()>& emit_one,
+                         const std::function<void()>& emit_other) {
+    if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition))
+        return constant->isOne() ? emit_one() : emit_other();
+    llvm::BasicBlock* one = add_block("one");
+    llvm::BasicBlock* other = add_block("other");
+    llvm::BasicBlock* exit = add_block("exit");
+    ir_.CreateCondBr(condition, one, other);
+    for (const auto& [block, emit] : {std::pair(one, &emit_one), std::pair(other, &emit_other)}) {
+        block->moveAfter(ir_.GetInsertBlock());
+        ir_.SetInsertPoint(block);
+        const std::size_t scopes = scopes_.size();
+        (*emit)();
+        close_scopes(scopes);
+        ir_.CreateBr(exit);
+    }
+    exit->moveAfter(ir_.GetInsertBlock());
+    ir_.SetInsertPoint(exit);
+}
+
 /// Whether the body is a sum of products of lanes, each its own, or their copy: masked loads
 /// suffice.
 bool NestEmitter::is_cheap_in_lanes(const Body& statements) {
@@ -419,6 +441,26 @@ void NestEmitter::guard(const Guard& guard) {
     else
         when(ir_.CreateOrReduce(mask_), emit_body);
     mask_ = outer;
+}
+
+/// Two guards of which the second one runs where the first does not are one branch: what it goes by
+/// need not wait in a register for the end of the first one.
+bool NestEmitter::guard_either(const Stmt& first, const Stmt& second) {
+    const auto* one = std::get_if<Guard>(&first.node);
+    const auto* other = std::get_if<Guard>(&second.node);
+    if (one == nullptr || other == nullptr) return false;
+    const auto* negated = std::get_if<Operate>(&other->condition->term);
+    if (negated == nullptr || negated->op != Op::logical_not || negated->args[0] != one->condition)
+        return false;
+    bool is_fixed = true;  // whatever the first body stores
+    for_each_node({one->condition}, [&](const Value& value) {
+        is_fixed &= !std::holds_alternative<Load>(value->term);
+    });
+    if (!is_fixed) return false;
+    llvm::Value* condition = start_value(one->condition);
+    if (condition->getType()->isVectorTy()) return false;
+    either(condition, [&] { body(one->body); }, [&] { body(other->body); });
+    return true;
 }
 
 void NestEmitter::let_var(const LetVar& let) {

@@ -42,24 +42,37 @@ Reduced reduce(Wide x) {
     return {n, without_powers(x, n.whole)};
 }
 
-/// e^r - 1.
+/// e^r - 1. Without AVX-512 schedulers hold too few instructions to do much else while the sums of
+/// a polynomial wait for each other; what p loses is small beside r.
 Wide expm1_core(Wide r) {
-    const Wide p = polynomial(
-        r, {0.49999994, 0.166665196, 0.0416684002, 0.00836877432, 0.00138141331},
-        {0.50000000000000111, 0.1666666666666641, 0.041666666666529191, 0.0083333333334956721,
-         0.0013888888943920487, 0.00019841269504583523, 2.4801492766227286e-05,
-         2.7557587551381887e-06, 2.7630377046427085e-07, 2.4999887168133558e-08});
+    const Coefficients f32 = {0.49999994, 0.166665196, 0.0416684002, 0.00836877432, 0.00138141331};
+    const Coefficients f64 = {0.50000000000000111,    0.1666666666666641,
+                              0.041666666666529191,   0.0083333333334956721,
+                              0.0013888888943920487,  0.00019841269504583523,
+                              2.4801492766227286e-05, 2.7557587551381887e-06,
+                              2.7630377046427085e-07, 2.4999887168133558e-08};
+    const Coefficients coefficients = r.is_double() ? f64 : f32;
+    const Wide p =
+        has_avx512(r) ? polynomial(r, coefficients) : polynomial_by_pairs(r, coefficients);
     return multiply_add(r * r, p, r);
 }
 
 /// e^(x + tail) 2^shift by two powers of 2 that are normal numbers, since their product may not be.
 /// Where it is 0 or infinite x is cut; NaN passes in n and in what is left.
 Wide exp_by_polynomial(Wide x, std::optional<Wide> tail, int shift) {
-    const auto [n, r] = reduce(quick_min(pick(x, 90, 711), quick_max(pick(x, -105, -746), x)));
-    const Wide y = expm1_core(tail ? r + *tail : r) + 1.0;
-    const Wide power = n.integer + n.integer.integer(shift);
-    const Wide half = shift_right_arithmetic(power, 1);
-    return y * power_of_two(half, y) * power_of_two(power - half, y);
+    const Wide cut = quick_min(pick(x, 90, 711), quick_max(pick(x, -105, -746), x));
+    // As round_product(), with what two exponents add to n: both are made of the sum's last bits,
+    // and lose the bits above these.
+    const int biases = x.is_double() ? 2 * 1023 : 2 * 127;
+    const Wide magic = pick(x, 0x1.8p23 + biases + shift, 0x1.8p52 + biases + shift);
+    const Wide shifted =
+        multiply_add(cut, pick(x, std::numbers::log2e, std::numbers::log2e), magic);
+    const Wide rest = without_powers(cut, shifted - magic);
+    const Wide power = shifted.as_integer();
+    const Wide half = shift_right(power, 1);
+    const Wide one = (half << fraction_bits(x)).as_floating();
+    const Wide other = ((power - half) << fraction_bits(x)).as_floating();
+    return multiply_add(expm1_core(tail ? rest + *tail : rest), one, one) * other;
 }
 
 /// 2^(k/16) for k < 16 in a type, and what each loses by that.

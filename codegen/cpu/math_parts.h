@@ -15,7 +15,7 @@ using Coefficients = std::initializer_list<double>;
 
 /// The constant for the type of `like`.
 inline Wide pick(Wide like, double f32, double f64) {
-    return like.number(like.is_double() ? f64 : f32);
+    return number_in_memory(like, like.is_double() ? f64 : f32);
 }
 /// The polynomial for the type of `x` (made by minimax.py).
 inline Wide polynomial(Wide x, Coefficients f32, Coefficients f64) {

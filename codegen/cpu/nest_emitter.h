@@ -138,9 +138,14 @@ class NestEmitter {
     void tile_product(const TileProduct& product);
     void release_tiles();
 
+    /// Whether the statements were two guards that exclude each other, which it has emitted.
+    bool guard_either(const Stmt& first, const Stmt& second);
     void let_var(const LetVar& let);
     /// What `emit_body` emits runs when the bit is set.
     void when(llvm::Value* condition, const std::function<void()>& emit_body);
+    /// What the one emits runs where the bit is set, what the other does where it is not.
+    void either(llvm::Value* condition, const std::function<void()>& emit_one,
+                const std::function<void()>& emit_other);
 
     // Variables and addresses: emit_address.cpp.
     Extent extent(const Loop& loop) const;

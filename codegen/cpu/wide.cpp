@@ -8,6 +8,7 @@
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -202,12 +203,49 @@ Wide quick_min(Wide a, Wide b) { return select(a < b, a, b); }
 Wide nan_max(Wide a, Wide b) { return nan_of(a, quick_max(a, b)); }
 Wide nan_min(Wide a, Wide b) { return nan_of(a, quick_min(a, b)); }
 
+/// A constant that its users read from memory as a part of their instructions. As constants of
+/// LLVM's own they would wait in registers, outside of loops: 16 are too few for those of a
+/// function of two polynomials, and LLVM moves them from one register to the next all the time (exp
+/// of f32: 51 instructions a vector with AVX2). It does not know that nothing changes them.
+Wide number_in_memory(Wide like, double number) {
+    const Wide value = like.number(number);
+    if (like.lanes() == 0 || has_avx512(like)) return value;
+    auto& ir = like.ir();
+    llvm::Module& module = *ir.GetInsertBlock()->getModule();
+    const std::string name =
+        format("ricci.{:a}.{}.{}", number, like.is_double() ? 64 : 32, like.lanes());
+    llvm::GlobalVariable* global = module.getNamedGlobal(name);
+    if (global == nullptr) {
+        global =
+            new llvm::GlobalVariable(module, like.type(), false, llvm::GlobalValue::InternalLinkage,
+                                     llvm::cast<llvm::Constant>(value.value()), name);
+        global->setAlignment(llvm::Align(64));
+    }
+    return {ir, ir.CreateAlignedLoad(like.type(), global, llvm::Align(64))};
+}
+
 Wide polynomial(Wide x, std::initializer_list<double> coefficients) {
     RICCI_ASSERT(coefficients.size() != 0, "a polynomial has at least one coefficient");
     const double* coefficient = coefficients.end() - 1;
     Wide sum = x.number(*coefficient);
-    while (coefficient != coefficients.begin()) sum = multiply_add(sum, x, *--coefficient);
+    while (coefficient != coefficients.begin())
+        sum = multiply_add(sum, x, number_in_memory(x, *--coefficient));
     return sum;
+}
+
+Wide polynomial_by_pairs(Wide x, std::initializer_list<double> coefficients) {
+    std::vector<Wide> sums;
+    for (const double* c = coefficients.begin(); c != coefficients.end(); ++c)
+        sums.push_back(number_in_memory(x, *c));
+    for (Wide power = x;; power = power * power) {
+        std::vector<Wide> fewer;
+        for (std::size_t i = 0; i < sums.size(); i += 2) {
+            const bool is_alone = i + 1 == sums.size();
+            fewer.push_back(is_alone ? sums[i] : multiply_add(sums[i + 1], power, sums[i]));
+        }
+        if (fewer.size() == 1) return fewer[0];
+        sums = std::move(fewer);
+    }
 }
 
 }  // namespace ricci::codegen::cpu

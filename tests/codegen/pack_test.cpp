@@ -38,7 +38,9 @@ TEST_CASE("operands that are contiguous along neither side's axis are packed by 
 TEST_CASE(
     "squares of elements a few apart are transposed, those of elements farther apart are not") {
     const auto is_transposed = [](std::int64_t step, DType dtype) {
-        const Signature signature = {{"A", array({37, 40 * step + 1}, dtype)},
+        // Rows 2 KiB apart, which are not read where they stand.
+        const auto columns = std::int64_t(2048 / size_bytes(dtype));
+        const Signature signature = {{"A", array({37, columns}, dtype)},
                                      {"B", array({41, 145}, dtype)}};
         const std::string text =
             "C[i,j] := A[i," + std::to_string(step) + "*k]*B[k,j] where k in 0:41";

@@ -27,15 +27,15 @@ bool has(const std::string& nest, const std::string& text) {
 }  // namespace
 
 TEST_CASE("tiles ask for lines ahead where the first-level cache does not keep them") {
-    const auto product = [](std::int64_t rows, std::int64_t depth) {
-        return last_nest("C[i,j] := A[k,i]*B[k,j]",
-                         {{"A", array({depth, rows})}, {"B", array({depth, 96})}});
+    const auto product = [](std::int64_t rows, std::int64_t depth,
+                            const char* text = "C[i,j] := A[k,i]*B[k,j]") {
+        return last_nest(text, {{"A", array({depth, rows})}, {"B", array({depth, 96})}});
     };
     const std::string in_place = product(64, 400);
     CHECK(has(in_place, "prefetch B[96*k + 48*column_tile + 16*u + 768] to L1"));
     CHECK(has(in_place, "prefetch A[64*k + 8*row_tile + 512] to L1"));
-    const std::string packed = product(37, 400);
-    CHECK(has(packed, "prefetch C_rows[13*k + 5200*row_tile + 104] to L1"));
+    const std::string packed = product(37, 400, "C[i,j] := sum[k]((A[k,i]-A[0,i])*B[k,j])");
+    CHECK(has(packed, "prefetch C_rows[13*k + 5200*row_tile + 39] to L1"));
     CHECK(!has(product(64, 60), "to L1"));
 }
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "codegen/plan.h"
 #include "tests/codegen/check_plan.h"
 
@@ -43,4 +44,53 @@ TEST_CASE("whole vectors stay where none of their lanes idle, sums are short or 
     const std::string gradient =
         "dX[n,c,t] := sum[o,u | t-u >= 0 && t-u < 20](dY[n,o,t-u]*W[o,c,u]) where t in 0:24";
     check_tile(32, " 16  ", gradient, {{"dY", array({2, 8, 20})}, {"W", array({8, 16, 5})}});
+}
+
+TEST_CASE("AVX2's sixteen registers are all in use, none twice") {
+    const auto check = [](const std::string& tile, const std::string& text,
+                          const Signature& signature) {
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(32)));
+        CHECK_MESSAGE(plan.find(tile) != std::string::npos, tile, "\n", plan);
+        check_values(text, signature);
+    };
+    const auto rows = [](std::int64_t count, const char* axis) {
+        return format("tile {} {}  ", axis, count);
+    };
+    // Twelve sums, three columns and a row's scalar; with what is left of two numbers, two columns.
+    check(rows(4, "i"), product, matrices(96, 40, 96));
+    check("tile j 3 8", product, matrices(96, 40, 96));
+    const std::string distance = "D[i,j] := (A[i,k] - B[k,j])^2";
+    check(rows(6, "i"), distance, matrices(96, 40, 96));
+    check("tile j 2 8", distance, matrices(96, 40, 96));
+    // A held number beside each sum.
+    const std::string gradient = "dA[i,k] := sum[j](2*dD[i,j]*(A[i,k] - B[k,j]))";
+    const Signature of_gradient = {
+        {"A", array({96, 40})}, {"B", array({40, 96})}, {"dD", array({96, 96})}};
+    check(rows(6, "i"), gradient, of_gradient);
+    check("tile k 1 8", gradient, of_gradient);
+    // Masks of columns, and zeros where they are not read.
+    check("2 8",
+          "dX[n,c,t] := sum[o,u | t-u >= 0 && t-u < 40](dY[n,o,t-u]*W[o,c,u]) where t in 0:44",
+          {{"dY", array({2, 8, 40})}, {"W", array({8, 24, 5})}});
+}
+
+TEST_CASE("rows left over are those of a last tile that starts earlier, read where they stand") {
+    const Signature odd = matrices(53, 300, 48);
+    for (const int bytes : {32, 64}) {
+        const std::string plan = str(codegen::plan(bound(product, odd), example_target(bytes)));
+        CHECK_MESSAGE(plan.find("direct rows") != std::string::npos, plan);
+        CHECK_MESSAGE(plan.find("is_last_row") != std::string::npos, plan);
+    }
+    check_values(product, odd);
+    // With a last tile of columns too, held terms, another order of the result, updates.
+    check_values(product, matrices(53, 300, 53));
+    check_values("C[j,i] := relu(sum[k](A[i,k]*B[k,j]) + c[i]*D[i,j])", {{"A", array({53, 300})},
+                                                                         {"B", array({300, 53})},
+                                                                         {"c", array({53})},
+                                                                         {"D", array({53, 53})}});
+    check_values("C[i,j] := D[i,j]; C[i,j] += A[i,k]*B[k,j]",
+                 {{"A", array({53, 300})}, {"B", array({300, 48})}, {"D", array({53, 48})}});
+    check_values("D[i,j] := max[k](A[i,k] + B[k,j])", odd);
+    check_values("C[n,i,j] := A[n,i,k]*B[n,k,j]",
+                 {{"A", array({3, 29, 64})}, {"B", array({3, 64, 40})}});
 }

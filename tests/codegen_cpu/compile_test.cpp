@@ -1,5 +1,6 @@
 // tests/codegen_cpu/compile_test.cpp – targets, images, loading and unloading
 #include <array>
+#include <cmath>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "codegen/tile.h"
 #include "tests/codegen_cpu/kernel_support.h"
 #include "tests/support/set_variable.h"
 
@@ -122,6 +124,85 @@ TEST_CASE("text and assembly show vectors of the target") {
     CHECK(cpu::emit_assembly({&nest, 1}, target).find("zmm") != std::string::npos);
     CHECK(cpu::emit_assembly({&nest, 1}, cpu::named_target("sse2")).find("ymm") ==
           std::string::npos);
+}
+
+TEST_CASE("AVX2 stores whole vectors where a mask is full") {
+    Builder b("some");
+    const BufferId x = b.argument("x", DType::f32, 8);
+    const BufferId y = b.argument("y", DType::f32, 8, true);
+    const VarId lane = b.var("lane");
+    const Value value = b.load(x, form(lane));
+    const Value is_positive =
+        make_operation(Op::gt, {value, make_number(DType::f32, 0)}, DType::boolean);
+    Body lanes = guarded(is_positive, {make_store(y, {form(lane)}, value)});
+    const Nest nest = b.finish(1, {make_loop(lane, Bind::vector, 8, std::move(lanes))});
+    const std::string text = cpu::emit_assembly({&nest, 1}, cpu::named_target("avx2"));
+    CHECK(text.find("vmaskmovps\t%ymm") != std::string::npos);
+    CHECK(text.find("vmovups\t%ymm") != std::string::npos);
+    CHECK(cpu::emit_text({&nest, 1}, cpu::named_target("avx512")).find("store <8 x float>") ==
+          std::string::npos);
+
+    const cpu::Module module(cpu::compile({&nest, 1}, cpu::host_target()));
+    for (const bool is_full : {true, false}) {
+        std::vector<float> from = {1, 2, 3, 4, 5, 6, 7, 8};
+        if (!is_full) from[3] = from[6] = -1;
+        std::vector<float> to(8, 9);
+        void* buffers[] = {from.data(), to.data()};
+        module.kernel(0)(0, 1, buffers);
+        for (float& each : from) each = each > 0 ? each : 9;
+        CHECK(to == from);
+    }
+}
+
+TEST_CASE("two guards of which one holds are one branch") {
+    Builder b("either");
+    const BufferId x = b.argument("x", DType::f64, 1);
+    const BufferId y = b.argument("y", DType::f64, 1, true);
+    const Value is_positive =
+        make_operation(Op::gt, {b.load(x, form(0)), make_number(DType::f64, 0)}, DType::boolean);
+    const Value name = make_let_value(1, DType::boolean);
+    const auto store = [&](double value) {
+        return Body{make_store(y, {form(0)}, make_number(DType::f64, value))};
+    };
+    Body body = {make_let(1, is_positive)};
+    append(body, guarded(name, store(1)));
+    append(body, guarded(make_operation(Op::logical_not, {name}, DType::boolean), store(2)));
+    const Nest nest = b.finish(1, std::move(body));
+    const std::string text = cpu::emit_text({&nest, 1}, cpu::host_target());
+    CHECK(text.find("fcmp") == text.rfind("fcmp"));
+    CHECK(text.find("xor i1") == std::string::npos);
+
+    const cpu::Module module(cpu::compile({&nest, 1}, cpu::host_target()));
+    for (const double value : {3.0, -3.0, std::nan("")}) {
+        double from = value;
+        double to = 0;
+        void* buffers[] = {&from, &to};
+        module.kernel(0)(0, 1, buffers);
+        CHECK(to == (value > 0 ? 1 : 2));
+    }
+}
+
+TEST_CASE("constants of functions do not wander through AVX2's registers") {
+    for (const Op op : {Op::exp, Op::tanh, Op::erf}) {
+        Builder b("function");
+        const BufferId x = b.argument("x", DType::f32, 1024);
+        const BufferId y = b.argument("y", DType::f32, 1024, true);
+        const VarId start = b.var("start");
+        const VarId lane = b.var("lane");
+        const Value value = make_operation(op, {b.load(x, form(start) + form(lane))}, DType::f32);
+        Body lanes;
+        lanes.push_back(
+            make_loop(lane, Bind::vector, 8, {make_store(y, {form(start) + form(lane)}, value)}));
+        const Nest nest = b.finish(
+            1, {make_loop(start, Bind::serial, bound(0), bound(1024), std::move(lanes), 8)});
+        const std::string text = cpu::emit_assembly({&nest, 1}, cpu::named_target("avx2"));
+        std::size_t copies = 0;
+        for (std::size_t at = text.find("vmovaps\t%ymm"); at != std::string::npos;
+             at = text.find("vmovaps\t%ymm", at + 1))
+            ++copies;
+        CAPTURE(text);
+        CHECK(copies <= 2);
+    }
 }
 
 TEST_CASE("streaming stores of aligned vectors go around the caches") {
