@@ -27,6 +27,25 @@ bool is_some_packed(const std::vector<Reading>& readings) {
     return std::ranges::find(readings, Reading::packed) != readings.end();
 }
 
+bool packs_single_elements(const Contraction& contraction, const ContractionChoice& choice) {
+    std::vector<Axis> outer = contraction.batch;
+    outer.insert(outer.end(), contraction.columns.begin(), contraction.columns.end());
+    for (const Axis& axis : contraction.rows)
+        if (axis != choice.row_axis) outer.push_back(axis);
+    const auto are_single = [&](const std::vector<Operand>& operands,
+                                const std::vector<Reading>& readings) {
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            const auto* load = std::get_if<Load>(&operands[i].term->term);
+            if (readings[i] != Reading::packed || load == nullptr) continue;
+            for (const Axis& axis : outer)
+                if (load->at.affine.coefficient(axis.var) == 1) return true;
+        }
+        return false;
+    };
+    return are_single(contraction.row_operands, choice.rows) ||
+           are_single(contraction.column_operands, choice.columns);
+}
+
 bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction) {
     const auto is_of_batch = [&](const AffineForm& form) {
         const auto stays = [&](const std::vector<Axis>& axes) {
