@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/integer.h"
-#include "codegen/contraction.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen {

@@ -11,6 +11,8 @@ namespace ricci::codegen {
 /// Bytes of a line of the caches.
 inline constexpr std::int64_t line_bytes = 64;
 inline constexpr std::int64_t page_bytes = 4096;
+/// Places a multiple of so many bytes apart meet in one or two sets of the first-level cache.
+inline constexpr std::int64_t sets_bytes = 2048;
 
 /// Lines that are read along an axis, roughly; 1 where that stays in one line, or does not move.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const Axis& axis);

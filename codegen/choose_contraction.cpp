@@ -193,9 +193,12 @@ class Chooser {
         choice_.cycles = cycles();
         return true;
     }
+    [[nodiscard]] bool has_row_edge() const {
+        return choice_.row_axis.extent % choice_.tile.rows != 0;
+    }
     /// Whether rows are left over of which some operand is packed and another one is not.
     [[nodiscard]] bool has_mixed_edge() const {
-        return choice_.row_axis.extent % choice_.tile.rows != 0 && is_some_packed(choice_.rows) &&
+        return has_row_edge() && is_some_packed(choice_.rows) &&
                std::ranges::find(choice_.rows, Reading::in_place) != choice_.rows.end();
     }
     [[nodiscard]] std::int64_t row_tiles() const {
@@ -244,9 +247,8 @@ class Chooser {
     }
     /// Where rows are left over, the last tile starts earlier, which panels and bounds do not.
     [[nodiscard]] bool may_all_rows_stay() const {
-        const std::int64_t rows = choice_.tile.rows;
-        if (choice_.row_axis.extent % rows == 0) return true;
-        return choice_.row_axis.extent > rows &&
+        if (!has_row_edge()) return true;
+        return choice_.row_axis.extent > choice_.tile.rows &&
                std::ranges::none_of(
                    kernel_.conditions.at_least_zero,
                    [&](const AffineForm& form) { return moves_with_rows(form); }) &&
@@ -325,6 +327,7 @@ class Chooser {
         return std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
     }
     [[nodiscard]] CacheSets first_level() const { return {4096, target_.l1_bytes}; }
+    /// Of eight ways, as those of Zen 3 to 5 and most of Intel's.
     [[nodiscard]] CacheSets second_level() const {
         return {target_.l2_bytes / 8, target_.l2_bytes};
     }
@@ -373,8 +376,7 @@ class Chooser {
         const double bytes = elements * double(size_bytes(panel_dtype(kernel_, choice_)));
         if (elements == 0) return 0;
         if (bytes <= 8 * double(target_.l2_bytes)) return step + elements * copied;
-        return step +
-               elements * (copied + (packs_single_elements(c(), choice_) ? single : from_memory));
+        return step + elements * (copied + (packs_single_elements(choice_) ? single : from_memory));
     }
     /// What lines take to come, of operands that are read where they stand and that no cache keeps
     /// until the next tile asks for them.

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "codegen/cache_lines.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 

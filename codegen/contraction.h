@@ -38,9 +38,6 @@ struct Contraction {
     Value column_condition = nullptr;
 };
 
-/// Places a multiple of so many bytes apart meet in one or two sets of the first-level cache.
-inline constexpr std::int64_t sets_bytes = 2048;
-
 /// Whether neighbouring points of the last reduced axis stand side by side (pair_products.h).
 enum class Pairing : std::uint8_t { none, pairs };
 

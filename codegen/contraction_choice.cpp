@@ -27,7 +27,8 @@ bool is_some_packed(const std::vector<Reading>& readings) {
     return std::ranges::find(readings, Reading::packed) != readings.end();
 }
 
-bool packs_single_elements(const Contraction& contraction, const ContractionChoice& choice) {
+bool packs_single_elements(const ContractionChoice& choice) {
+    const Contraction& contraction = choice.contraction;
     std::vector<Axis> outer = contraction.batch;
     outer.insert(outer.end(), contraction.columns.begin(), contraction.columns.end());
     for (const Axis& axis : contraction.rows)

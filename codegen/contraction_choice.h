@@ -41,8 +41,7 @@ struct ContractionChoice {
 };
 
 /// Whether a panel has single elements of lines, whose neighbours are those of other panels.
-[[nodiscard]] bool packs_single_elements(const Contraction& contraction,
-                                         const ContractionChoice& choice);
+[[nodiscard]] bool packs_single_elements(const ContractionChoice& choice);
 
 /// Whether conditions tie the reduced axes to the batch alone.
 [[nodiscard]] bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction);

@@ -74,6 +74,25 @@ TEST_CASE("AVX2's sixteen registers are all in use, none twice") {
           {{"dY", array({2, 8, 40})}, {"W", array({8, 24, 5})}});
 }
 
+TEST_CASE("AVX2 writes out a short innermost loop of a tile") {
+    const std::string text = "Y[n,o,y,x] := X[n,c,y+r,x+s]*W[o,c,r,s]";
+    const Signature signature = {{"X", array({2, 8, 20, 42})}, {"W", array({12, 8, 3, 3})}};
+    for (const int bytes : {32, 64}) {
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(bytes)));
+        CHECK_MESSAGE((plan.find("unroll s in 0..3") != std::string::npos) == (bytes == 32), plan);
+    }
+    check_values(text, signature);
+}
+
+TEST_CASE("panels that would take single elements of lines from memory are not made") {
+    const auto plan = [](const char* a, const Signature& signature) {
+        const std::string text = std::string("C[a,b,c,d,e] := ") + a + "*B[c,f]";
+        return str(codegen::plan(bound(text, signature), example_target(32)));
+    };
+    CHECK(plan("A[e,f,b,a,d]", {{"A", array({24, 32, 32, 24, 32})}, {"B", array({24, 32})}})
+              .find("transpose d 8") != std::string::npos);
+}
+
 TEST_CASE("rows left over are those of a last tile that starts earlier, read where they stand") {
     const Signature odd = matrices(53, 300, 48);
     for (const int bytes : {32, 64}) {
