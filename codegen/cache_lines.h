@@ -11,8 +11,16 @@ namespace ricci::codegen {
 /// Bytes of a line of the caches.
 inline constexpr std::int64_t line_bytes = 64;
 inline constexpr std::int64_t page_bytes = 4096;
+/// Bytes of a way of the first-level cache: 64 sets of a line.
+inline constexpr std::int64_t way_bytes = 4096;
 /// Places a multiple of so many bytes apart meet in one or two sets of the first-level cache.
 inline constexpr std::int64_t sets_bytes = 2048;
+
+/// Whether a line takes several vectors: AVX2, SSE2. Few operations hide how long it takes to come,
+/// and are a point's between those of its loops.
+[[nodiscard]] inline bool has_short_vectors(const Target& target) {
+    return target.vector_bytes < line_bytes;
+}
 
 /// Lines that are read along an axis, roughly; 1 where that stays in one line, or does not move.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const Axis& axis);
@@ -26,8 +34,8 @@ inline constexpr std::int64_t sets_bytes = 2048;
 
 /// A cache: bytes of a way, a line of each set, and of all ways.
 struct CacheSets {
-    std::int64_t way = 4096;
-    std::int64_t bytes = 32 << 10;
+    std::int64_t way = 0;
+    std::int64_t bytes = 0;
 };
 /// Whether lines side by side along an axis are more than their sets hold: each is lost before its
 /// next element is asked for.

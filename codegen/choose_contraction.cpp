@@ -170,8 +170,8 @@ class Chooser {
     [[nodiscard]] std::vector<RowVectors> row_vectors() const {
         constexpr double least_depth = 16;
         const auto of = [&](std::int64_t lanes) {
-            return RowVectors{lanes, is_half_vector(kernel_, lanes, target_),
-                              has_lane_conditions()};
+            return RowVectors{lanes, is_half_vector(kernel_, lanes, target_), has_lane_conditions(),
+                              has_fused_sums(kernel_, target_)};
         };
         std::vector<RowVectors> all = {of(lanes())};
         const RowVectors half = of(lanes() / 2);
@@ -248,8 +248,7 @@ class Chooser {
     /// Where rows are left over, the last tile starts earlier, which panels and bounds do not.
     [[nodiscard]] bool may_all_rows_stay() const {
         if (!has_row_edge()) return true;
-        return choice_.row_axis.extent > choice_.tile.rows &&
-               std::ranges::none_of(
+        return std::ranges::none_of(
                    kernel_.conditions.at_least_zero,
                    [&](const AffineForm& form) { return moves_with_rows(form); }) &&
                std::ranges::all_of(c().row_operands, [](const Operand& operand) {
@@ -326,8 +325,8 @@ class Chooser {
     [[nodiscard]] std::int64_t bytes_of(const Load& load) const {
         return std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
     }
-    [[nodiscard]] CacheSets first_level() const { return {4096, target_.l1_bytes}; }
-    /// Of eight ways, as those of Zen 3 to 5 and most of Intel's.
+    [[nodiscard]] CacheSets first_level() const { return {way_bytes, target_.l1_bytes}; }
+    /// Of eight ways, as those of CPUs with short vectors: Zen to Zen 3, Haswell.
     [[nodiscard]] CacheSets second_level() const {
         return {target_.l2_bytes / 8, target_.l2_bytes};
     }
@@ -356,13 +355,15 @@ class Chooser {
         return is_inside_everywhere(kernel_, in_bounds(c().body));
     }
 
-    /// Elements of panels.
-    [[nodiscard]] double packed_elements() const {
-        double elements = 0;
-        if (is_some_packed(choice_.rows)) elements += double(points(c().rows));
-        if (is_some_packed(choice_.columns)) elements += columns();
-        return elements * double(points(c().batch)) * depth_;
+    /// Elements of panels of rows, and of columns.
+    [[nodiscard]] double packed_rows() const {
+        return is_some_packed(choice_.rows) ? double(points(c().rows)) * panels() : 0;
     }
+    [[nodiscard]] double packed_columns() const {
+        return is_some_packed(choice_.columns) ? columns() * panels() : 0;
+    }
+    [[nodiscard]] double panels() const { return double(points(c().batch)) * depth_; }
+    [[nodiscard]] double packed_elements() const { return packed_rows() + packed_columns(); }
 
     /// A step of its own, in which each element is read and written; of what no cache holds the
     /// panel comes from memory again.
@@ -376,7 +377,12 @@ class Chooser {
         const double bytes = elements * double(size_bytes(panel_dtype(kernel_, choice_)));
         if (elements == 0) return 0;
         if (bytes <= 8 * double(target_.l2_bytes)) return step + elements * copied;
-        return step + elements * (copied + (packs_single_elements(choice_) ? single : from_memory));
+        const auto brought = [&](const auto& operands, const auto& readings, const Axis& along) {
+            return packs_single_elements(kernel_, operands, readings, along) ? single : from_memory;
+        };
+        return step + elements * copied +
+               packed_rows() * brought(c().row_operands, choice_.rows, choice_.row_axis) +
+               packed_columns() * brought(c().column_operands, choice_.columns, c().lane);
     }
     /// What lines take to come, of operands that are read where they stand and that no cache keeps
     /// until the next tile asks for them.
@@ -392,7 +398,7 @@ class Chooser {
             const Value& term = c().column_operands[i].term;
             const double bytes = double(tile.columns()) * double(size_bytes(term->dtype));
             const bool is_streamed = 2 * depth_ * bytes > double(target_.l1_bytes);
-            if (choice_.columns[i] == Reading::packed && is_streamed && has_short_vectors())
+            if (choice_.columns[i] == Reading::packed && is_streamed && has_short_vectors(target_))
                 cycles += tiles * depth_ * bytes / double(line_bytes) * of_panel;
             if (choice_.columns[i] != Reading::in_place || is_overlapping(term, columns() * depth_))
                 continue;
@@ -421,8 +427,6 @@ class Chooser {
         }
         return cycles;
     }
-    /// Whether a line takes several vectors, so that few operations hide how long it takes to come.
-    [[nodiscard]] bool has_short_vectors() const { return target_.vector_bytes < line_bytes; }
     /// Of a tile at a reduced point, whose lines of columns come from the second-level cache or,
     /// where their sets of it are too few, the third-level one. Those of a tile are asked for
     /// ahead; of AVX2 fewer operations hide that each takes a while (Zen 3, products of 256x256 and
@@ -432,7 +436,7 @@ class Chooser {
         constexpr double of_second_level = 6.6;
         constexpr double of_third_level = 12;
         const double lines = std::ceil(bytes / double(line_bytes));
-        if (!has_short_vectors()) return lines * at_least;
+        if (!has_short_vectors(target_)) return lines * at_least;
         const double hidden = double(choice_.rows_of_tile() * choice_.tile.vectors) *
                               vector_cycles(kernel_, choice_, target_);
         const bool is_third = overflow_sets(load, bytes_of(load), kernel_.reduced, second_level());
@@ -488,7 +492,8 @@ class Chooser {
         const bool is_half = is_half_vector(kernel_, tile.lanes, target_);
         const double turns = target_.unit_bytes < target_.vector_bytes && !is_half ? 2 : 1;
         const double area = turns * rows * double(tile.vectors);
-        // Of a point and a vector; pairs of points are one operation.
+        // Of a point and a vector: what a body costs beside its two loads, where a multiply-add is
+        // two. Pairs of points are one operation.
         const double operations =
             choice_.pairing == Pairing::pairs ? 1 : std::max(1.0, (body_cost(kernel_) - 2) / 2);
         // Each sum waits for its last operation alone, four cycles, in which two units do eight.

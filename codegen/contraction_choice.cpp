@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "codegen/pair_products.h"
@@ -27,24 +28,23 @@ bool is_some_packed(const std::vector<Reading>& readings) {
     return std::ranges::find(readings, Reading::packed) != readings.end();
 }
 
-bool packs_single_elements(const ContractionChoice& choice) {
-    const Contraction& contraction = choice.contraction;
-    std::vector<Axis> outer = contraction.batch;
-    outer.insert(outer.end(), contraction.columns.begin(), contraction.columns.end());
-    for (const Axis& axis : contraction.rows)
-        if (axis != choice.row_axis) outer.push_back(axis);
-    const auto are_single = [&](const std::vector<Operand>& operands,
-                                const std::vector<Reading>& readings) {
-        for (std::size_t i = 0; i < operands.size(); ++i) {
-            const auto* load = std::get_if<Load>(&operands[i].term->term);
-            if (readings[i] != Reading::packed || load == nullptr) continue;
-            for (const Axis& axis : outer)
-                if (load->at.affine.coefficient(axis.var) == 1) return true;
-        }
-        return false;
-    };
-    return are_single(contraction.row_operands, choice.rows) ||
-           are_single(contraction.column_operands, choice.columns);
+bool has_fused_sums(const Kernel& kernel, const Target& target) {
+    return target.has_fma && kernel.reducer == Reducer::sum && is_floating(kernel.body->dtype);
+}
+
+bool packs_single_elements(const Kernel& kernel, const std::vector<Operand>& operands,
+                           const std::vector<Reading>& readings, const Axis& along) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const auto* load = std::get_if<Load>(&operands[i].term->term);
+        if (readings[i] != Reading::packed || load == nullptr) continue;
+        const auto is_near = [&](const Axis& axis) {
+            return std::abs(load->at.affine.coefficient(axis.var)) == 1;
+        };
+        if (!is_near(along) && std::ranges::none_of(kernel.reduced, is_near) &&
+            std::ranges::any_of(kernel.free, is_near))
+            return true;
+    }
+    return false;
 }
 
 bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction) {

@@ -40,8 +40,13 @@ struct ContractionChoice {
     [[nodiscard]] std::int64_t rows_of_tile() const { return tile.rows * points(whole_rows); }
 };
 
-/// Whether a panel has single elements of lines, whose neighbours are those of other panels.
-[[nodiscard]] bool packs_single_elements(const ContractionChoice& choice);
+/// Whether a product is added to its sum by one multiply-add.
+[[nodiscard]] bool has_fused_sums(const Kernel& kernel, const Target& target);
+
+/// Whether a panel of rows or of columns, whichever run along `along`, has single elements of
+/// lines: their neighbours are those of other panels.
+[[nodiscard]] bool packs_single_elements(const Kernel& kernel, const std::vector<Operand>& operands,
+                                         const std::vector<Reading>& readings, const Axis& along);
 
 /// Whether conditions tie the reduced axes to the batch alone.
 [[nodiscard]] bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction);

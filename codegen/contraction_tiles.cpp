@@ -19,9 +19,11 @@
 #include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_masks.h"
+#include "codegen/last_tile.h"
 #include "codegen/lower.h"
 #include "codegen/nan_makers.h"
 #include "codegen/pair_products.h"
+#include "codegen/point_loops.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 #include "codegen/tile_blocks.h"
@@ -151,8 +153,6 @@ class ContractionLowering {
             loop = {loop.axis, first(loop.lower), first(loop.upper)};
     }
 
-    // Registers.
-
     void make_registers() {
         accumulator_ = make_accumulator(kernel_, choice_.rows_of_tile() * tile_.columns());
         const std::int64_t line = is_paired() ? 0 : tile_.columns();
@@ -164,7 +164,7 @@ class ContractionLowering {
         if (may_rows_overlap())
             last_rows_.emplace(rows_, row_tile_, kernel_.nest.add(Var{"is_last_row"}));
         if (may_columns_overlap())
-            last_columns_.emplace(columns_, column_tile_, kernel_.nest.add(Var{"is_last"}));
+            last_columns_.emplace(columns_, column_tile_, kernel_.nest.add(Var{"is_last_column"}));
         else if (!masks_.conditions().empty() || (is_any_direct && columns_.has_edge()))
             masks_.make_registers(kernel_.nest, all_lanes(), kernel_.body->dtype,
                                   builder_.target());
@@ -290,7 +290,9 @@ class ContractionLowering {
                masks_.conditions().empty() && !is_some_packed(choice_.columns);
     }
     [[nodiscard]] bool may_rows_overlap() const {
-        return rows_.has_edge() && !is_some_packed(choice_.rows);
+        const bool may = rows_.has_edge() && !is_some_packed(choice_.rows);
+        RICCI_ASSERT(!may || row_conditions_.empty(), "rows with bounds of their own are packed");
+        return may;
     }
     [[nodiscard]] Lanes column_lanes() const {
         Lanes lanes = all_lanes();
@@ -301,9 +303,9 @@ class ContractionLowering {
     /// Inside the rows that there are, and that no other tile has.
     Body if_row(const AffineForm& row, Body body) {
         if (!rows_.has_edge()) return body;
+        if (last_rows_) return guarded(last_rows_->is_own(row), std::move(body));
         const AffineForm left = form(rows_.axis.extent - 1) - first_row() - row;
-        const Value is_own = last_rows_ ? last_rows_->is_own(row) : all_hold({left}, {});
-        return guarded(is_own, std::move(body));
+        return guarded(all_hold({left}, Substitution{}), std::move(body));
     }
     Substitution at(const AffineForm& row, const AffineForm& column) const {
         Substitution here;
@@ -380,12 +382,14 @@ class ContractionLowering {
     }
 
     Body all_points() {
-        std::vector<Body> before =
-            prefetch_ahead(kernel_, choice_, runs(), depth_loops_, builder_.target());
-        before.insert(before.begin(), Body{});
-        append(before[masks_.outer_loops()], set_mask());
-        Body body = guarded(depth_test_, is_paired() ? pair_step() : depth_step());
-        return wrap(depth_loops_, std::move(before), std::move(body), builder_.target());
+        BeforePoints before(depth_loops_.size());
+        prefetch_ahead(kernel_, choice_, runs(), depth_loops_, builder_.target(), before.requests);
+        append(before.others[masks_.outer_loops()], set_mask());
+        Body body;
+        append(depth_test_ ? body : before.requests.back(), prefetch_next());
+        append(body, is_paired() ? pair_step() : depth_step());
+        return over_points(depth_loops_, std::move(before), guarded(depth_test_, std::move(body)),
+                           builder_.target());
     }
 
     /// What a tile reads side by side.
@@ -403,7 +407,7 @@ class ContractionLowering {
 
     /// One reduced point: lines of the columns, then row by row.
     Body depth_step() {
-        Body body = prefetch_next();
+        Body body;
         for (const Source& source : column_sources_) {
             const Lanes lanes = all_lanes();
             const bool is_masked = masks_.is_made() && !source.panels;

@@ -20,9 +20,7 @@ constexpr std::int64_t most_masks = 64;
 bool is_narrow(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     constexpr std::int64_t most_rows = 4;
     const TileShape& tile = choice.tile;
-    if (choice.rows_of_tile() > most_rows ||
-        std::ranges::find(choice.columns, Reading::packed) != choice.columns.end())
-        return false;
+    if (choice.rows_of_tile() > most_rows || is_some_packed(choice.columns)) return false;
     double bytes = double(tile.columns()) * double(size_bytes(kernel.body->dtype));
     for (const Axis& axis : kernel.reduced) {
         const bool is_near =

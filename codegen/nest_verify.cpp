@@ -99,10 +99,8 @@ class Verifier {
                 bounds.upper = lanes(loop);
                 break;
             case Bind::unroll:
-                require(is_constant(loop.lower) && is_constant(loop.upper),
-                        "an unrolled loop has constant bounds", name);
                 bounds.lower = loop.lower[0].form.constant;
-                bounds.upper = loop.upper[0].form.constant;
+                bounds.upper = repetitions(loop);
                 break;
         }
         bounds.varies |= varies(loop.lower) || varies(loop.upper);
@@ -117,6 +115,22 @@ class Verifier {
         vars_ = vars;
         in_vector_ = was_in_vector;
         is_apart_ = was_apart;
+    }
+
+    /// The constant term of an unrolled loop's upper bound; the other ones are known where the
+    /// loops around it are unrolled.
+    [[nodiscard]] std::int64_t repetitions(const Loop& loop) const {
+        std::optional<std::int64_t> most;
+        bool is_known = is_constant(loop.lower);
+        for (const auto& [form, divisor] : loop.upper) {
+            is_known &= divisor == 1 && std::ranges::all_of(form.terms, [&](const auto& term) {
+                            const auto outer = vars_.find(term.var);
+                            return outer != vars_.end() && outer->second.bind == Bind::unroll;
+                        });
+            if (form.is_constant()) most = std::min(most.value_or(form.constant), form.constant);
+        }
+        require(is_known && most, "an unrolled loop has constant bounds", nest_.at(loop.var).name);
+        return *most;
     }
 
     /// The first term of a vector loop's upper bound.

@@ -153,26 +153,6 @@ Body wrap(const std::vector<AxisRange>& loops, Body body) {
     return body;
 }
 
-Body wrap(const std::vector<AxisRange>& loops, std::vector<Body> before, Body body,
-          const Target& target) {
-    // Zen 3 beside a busy neighbour on its core: a 3x3 convolution of 64 channels 36 ms, 29 with
-    // three points written out, 26 with nine, which are three times the code.
-    constexpr std::int64_t most_copies = 4;
-    constexpr int few_bytes = 32;
-    for (std::size_t i = loops.size() + 1; i-- > 0;) {
-        Body outer = std::move(before[i]);
-        append(outer, std::move(body));
-        if (i == 0) return outer;
-        const AxisRange& range = loops[i - 1];
-        const bool is_short = i == loops.size() && target.vector_bytes <= few_bytes &&
-                              range.axis.extent <= most_copies && is_whole(range);
-        body.clear();
-        body.push_back(make_loop(range.axis.var, is_short ? Bind::unroll : Bind::serial,
-                                 range.lower, range.upper, std::move(outer)));
-    }
-    return body;
-}
-
 Body parallel(const TaskSplit& split, Body body) {
     Body all = split.names;
     append(all, std::move(body));

@@ -59,10 +59,6 @@ inline constexpr double handing_over_cycles = 70;
 
 /// Puts serial loops over the ranges around a body, the first outermost.
 [[nodiscard]] Body wrap(const std::vector<AxisRange>& loops, Body body);
-/// The same with bodies that stand before it inside of none, one, two of the loops, and so on. Of
-/// AVX2, whose vectors leave few operations a point, a short innermost loop is written out.
-[[nodiscard]] Body wrap(const std::vector<AxisRange>& loops, std::vector<Body> before, Body body,
-                        const Target& target);
 
 /// The whole body of a nest: the parallel loop, the names, then `body`.
 [[nodiscard]] Body parallel(const TaskSplit& split, Body body);

@@ -148,10 +148,6 @@ class BlockChooser {
 
 }  // namespace
 
-Value LastTile::is_own(const AffineForm& element) const {
-    return all_hold({element - overlap()}, Substitution{});
-}
-
 double tile_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     const auto area = double(choice.rows_of_tile() * choice.tile.vectors);
     return double(points(kernel.reduced)) * area * vector_cycles(kernel, choice, target);

@@ -94,21 +94,19 @@ void add_run(std::vector<TileRun>& runs, const Source& source, const AffineForm&
     }
 }
 
-std::vector<Body> prefetch_ahead(Kernel& kernel, const ContractionChoice& choice,
-                                 const std::vector<TileRun>& runs,
-                                 const std::vector<AxisRange>& loops, const Target& target) {
-    std::vector<Body> requests(loops.size());
-    if (!is_worth_asking(kernel, choice, target)) return requests;
+void prefetch_ahead(Kernel& kernel, const ContractionChoice& choice,
+                    const std::vector<TileRun>& runs, const std::vector<AxisRange>& loops,
+                    const Target& target, std::vector<Body>& requests) {
+    if (!is_worth_asking(kernel, choice, target)) return;
     const double cycles_of_point =
         tile_cycles(kernel, choice, target) / double(points(kernel.reduced));
     for (const TileRun& run : runs) {
         const auto bytes = std::int64_t(size_bytes(kernel.nest.at(run.buffer).dtype));
         const auto later = later_run(run, bytes, cycles_ahead / cycles_of_point, loops);
         if (later)
-            append(requests[later->loop],
+            append(requests[later->loop + 1],
                    prefetch_lines(kernel.nest, run.buffer, {later->first}, later->elements, 1));
     }
-    return requests;
 }
 
 }  // namespace ricci::codegen

@@ -27,13 +27,13 @@ struct TileRun {
 void add_run(std::vector<TileRun>& runs, const Source& source, const AffineForm& tile,
              const AffineForm& depth, const Substitution& first, const Axis& along);
 
-/// For the body of each of the tile's loops over reduced points: requests for what is read some
-/// points later. None where the first-level cache keeps all that the tile reads for the next one,
-/// where few rows use a line of columns, and of runs that move on by less than a quarter of a line.
-[[nodiscard]] std::vector<Body> prefetch_ahead(Kernel& kernel, const ContractionChoice& choice,
-                                               const std::vector<TileRun>& runs,
-                                               const std::vector<AxisRange>& loops,
-                                               const Target& target);
+/// Adds requests for what is read some points later to those inside of 0, 1, 2 of the tile's loops
+/// over reduced points, and so on. None where the first-level cache keeps all that the tile reads
+/// for the next one, where few rows use a line of columns, and of runs that move on by less than a
+/// quarter of a line.
+void prefetch_ahead(Kernel& kernel, const ContractionChoice& choice,
+                    const std::vector<TileRun>& runs, const std::vector<AxisRange>& loops,
+                    const Target& target, std::vector<Body>& requests);
 
 /// Requests, as far as the second-level cache, for the places in a term that a substitution leads
 /// to: `elements` along `lane` of each operand that is much larger than that cache.

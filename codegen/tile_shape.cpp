@@ -29,8 +29,10 @@ std::int64_t in_progress(const Contraction& contraction, std::int64_t vectors,
     const bool is_some_held = std::ranges::any_of(
         contraction.held, [](const Operand& held) { return held.has_rows && held.has_columns; });
     if (target.vector_registers > few) return is_some_held ? 4 : 2;
-    // The scalar's register takes the value of the last element that reads it.
-    return !of_row.is_masked && (vectors == 1 || is_product(contraction)) ? 1 : 2;
+    // A product that is no multiply-add stands beside the sum it goes into; of one column the
+    // scalar's register takes it.
+    const bool has_own = is_product(contraction) ? !of_row.is_fused : vectors > 1;
+    return of_row.is_masked || has_own ? 2 : 1;
 }
 
 /// How many rows of so many vectors the registers hold; 0: none.

@@ -66,7 +66,7 @@ TEST_CASE("a transposition has no operations") {
     CHECK(transposed.bytes == 2 * 4 * 100 * 200);
 }
 
-TEST_CASE("an update reads what it writes; integers are no floating operations") {
+TEST_CASE("an update reads what it writes, and integers are no floating operations") {
     const Work step = work("p[i] -= 0.1*g[i]", {{"p", array({1000})}, {"g", array({1000})}});
     CHECK(step.operations == 2 * 1000);
     CHECK(step.bytes == 3 * 4 * 1000);

@@ -124,6 +124,23 @@ TEST_CASE("registers have constant addresses inside their buffer") {
           "internal: kernel `example` after `test`: lanes of a register follow each other: acc");
 }
 
+TEST_CASE("bounds of unrolled loops are known where those around them are unrolled") {
+    Example example;
+    const auto inside = [&](Bind bind, LoopBound upper) {
+        const VarId j = example.nest.add(Var{"j"});
+        Body store = one(make_store(example.acc, {form(j)}, make_number(DType::f32, 0)));
+        Body inner = one(make_loop(j, Bind::unroll, bound(0), std::move(upper), std::move(store)));
+        return example.error(one(make_loop(example.i, bind, 4, std::move(inner))));
+    };
+    const LoopBound odd = {{form(2)}, {form(7) - form(example.i, 2)}};
+    const std::string refused =
+        "internal: kernel `example` after `test`: an unrolled loop has constant bounds: j";
+    CHECK(inside(Bind::unroll, odd) == "no error");
+    CHECK(inside(Bind::serial, odd) == refused);
+    CHECK(inside(Bind::unroll, {odd[1]}) == refused);
+    CHECK(inside(Bind::unroll, {{form(2)}, {form(7) - form(example.i, 2), 2}}) == refused);
+}
+
 TEST_CASE("spare lanes are of scratch, and of plain stores under no guard") {
     Example example;
     const auto error = [&](Space space, std::optional<Reducer> combine, bool is_guarded) {

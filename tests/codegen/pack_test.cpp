@@ -58,7 +58,7 @@ TEST_CASE(
                  {{"X", array({2, 21, 20, 42})}, {"dY", array({2, 19, 10, 21})}});
 }
 
-TEST_CASE("rows are packed side by side, as squares or lines; others are copied") {
+TEST_CASE("rows are packed side by side, as squares or lines, others are copied") {
     const auto check_rows = [](const std::string& rows, const std::string& text,
                                const Signature& signature) {
         const std::string plan = plan_text(text, signature);
@@ -69,13 +69,14 @@ TEST_CASE("rows are packed side by side, as squares or lines; others are copied"
     check_rows("step of a point\n", beside, {{"A", array({261, 37})}, {"B", array({261, 145})}});
     check_rows("step of a point\n", "C[b,i,j] := A[l,b,k,i]*B[l,k,j]",
                {{"A", array({13, 2, 20, 29})}, {"B", array({13, 20, 150})}});
+    // Rows 2 KiB apart, which are not read where they stand.
     const std::string apart = "C[i,j] := A[i,k]*B[k,j]";
     check_rows("step of a point; transposed", apart,
-               {{"A", array({37, 261})}, {"B", array({261, 145})}});
-    check_rows("step of a point; transposed", apart,
+               {{"A", array({37, 512})}, {"B", array({512, 145})}});
+    check_rows("step of a point; transposed", "C[i,j] := sum[k]((A[i,k] + 1)*B[k,j])",
                {{"A", array({37, 261}, DType::f64)}, {"B", array({261, 99}, DType::f64)}});
     check_rows("step of a point; transposed", "C[i,j] := sum[k,l](A[i,k,l]*B[l,k,j])",
-               {{"A", array({37, 50, 3})}, {"B", array({3, 50, 145})}});
+               {{"A", array({37, 128, 4})}, {"B", array({4, 128, 145})}});
     check_rows("step of a row; copied", "C[i,j] := sum[k,l in 0:3](A[i,k,l]*B[l,k,j])",
                {{"A", array({37, 50, 4})}, {"B", array({3, 50, 145})}});
 }
@@ -121,7 +122,7 @@ TEST_CASE("taps that stand side by side are transposed as one row, in squares of
               .find("step of a point; gathered") != std::string::npos);
 }
 
-TEST_CASE("squares of pairs are of as many pairs as lanes; shorter rows are copied") {
+TEST_CASE("squares of pairs are of as many pairs as lanes, shorter rows are copied") {
     const auto rows = [](std::int64_t points) {
         return Signature{{"A", array({40, points}, DType::bf16)},
                          {"B", array({points, 64}, DType::bf16)}};

@@ -61,7 +61,7 @@ void check_forced(const std::string& text, const Signature& signature) {
     check_forced(bound(text, signature), signature);
 }
 
-TEST_CASE("attention is computed for blocks of rows; its memory grows with the sequence") {
+TEST_CASE("attention is computed for blocks of rows, and its memory grows with the sequence") {
     const auto plan = [](std::int64_t sequence) {
         return codegen::plan(bound(attention, heads(8, sequence, sequence, 64)),
                              example_target(64));

@@ -46,10 +46,10 @@ TEST_CASE("whole vectors stay where none of their lanes idle, sums are short or 
     check_tile(32, " 16  ", gradient, {{"dY", array({2, 8, 20})}, {"W", array({8, 16, 5})}});
 }
 
-TEST_CASE("AVX2's sixteen registers are all in use, none twice") {
+TEST_CASE("tiles take what AVX2's sixteen registers hold beside what is in progress") {
     const auto check = [](const std::string& tile, const std::string& text,
-                          const Signature& signature) {
-        const std::string plan = str(codegen::plan(bound(text, signature), example_target(32)));
+                          const Signature& signature, int bytes = 32) {
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(bytes)));
         CHECK_MESSAGE(plan.find(tile) != std::string::npos, tile, "\n", plan);
         check_values(text, signature);
     };
@@ -69,9 +69,32 @@ TEST_CASE("AVX2's sixteen registers are all in use, none twice") {
     check(rows(6, "i"), gradient, of_gradient);
     check("tile k 1 8", gradient, of_gradient);
     // Masks of columns, and zeros where they are not read.
-    check("2 8",
-          "dX[n,c,t] := sum[o,u | t-u >= 0 && t-u < 40](dY[n,o,t-u]*W[o,c,u]) where t in 0:44",
-          {{"dY", array({2, 8, 40})}, {"W", array({8, 24, 5})}});
+    const std::string masked =
+        "dX[n,c,t] := sum[o,u | t-u >= 0 && t-u < 40](dY[n,o,t-u]*W[o,c,u]) where t in 0:44";
+    const Signature of_masked = {{"dY", array({2, 8, 40})}, {"W", array({8, 24, 5})}};
+    check("tile t 2 8", masked, of_masked);
+    check(rows(6, "c"), masked, of_masked);
+    // A product that is no multiply-add.
+    const std::string largest = "C[i,j] := max[k](A[i,k]*B[k,j])";
+    check("tile j 2 8", largest, matrices(96, 40, 96));
+    check("tile j 2 4", product, matrices(96, 40, 96, DType::i32));
+}
+
+TEST_CASE("AVX2 writes out innermost loops of few points, and asks ahead before all of them") {
+    // Seven taps are four of two, less the last.
+    const std::string text =
+        "Y[n,o,y,x] := X[n,c,2*y+r,2*x+s]*W[o,c,r,s] where y in 0:9, x in 0:48";
+    const Signature signature = {{"X", array({2, 8, 24, 102})}, {"W", array({16, 8, 7, 7})}};
+    for (const int bytes : {32, 64}) {
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(bytes)));
+        const std::size_t first = plan.find("unroll s in 0..4");
+        CHECK_MESSAGE((first != std::string::npos) == (bytes == 32), plan);
+        if (bytes != 32) continue;
+        CHECK_MESSAGE(plan.find("unroll s in 0..min(2, -2*s + 7)", first) != std::string::npos,
+                      plan);
+        CHECK_MESSAGE(plan.find("prefetch", plan.find("line[", first)) == std::string::npos, plan);
+    }
+    check_values(text, signature);
 }
 
 TEST_CASE("AVX2 writes out a short innermost loop of a tile") {
@@ -89,8 +112,12 @@ TEST_CASE("panels that would take single elements of lines from memory are not m
         const std::string text = std::string("C[a,b,c,d,e] := ") + a + "*B[c,f]";
         return str(codegen::plan(bound(text, signature), example_target(32)));
     };
-    CHECK(plan("A[e,f,b,a,d]", {{"A", array({24, 32, 32, 24, 32})}, {"B", array({24, 32})}})
-              .find("transpose d 8") != std::string::npos);
+    const std::string of_columns =
+        plan("A[e,f,b,a,d]", {{"A", array({24, 32, 32, 24, 32})}, {"B", array({24, 32})}});
+    CHECK_MESSAGE(of_columns.find("transpose d 8") != std::string::npos, of_columns);
+    CHECK_MESSAGE(of_columns.find("pack ") == std::string::npos, of_columns);
+    check_values("C[a,b,c,d,e] := A[e,f,b,a,d]*B[c,f]",
+                 {{"A", array({5, 9, 3, 4, 17})}, {"B", array({6, 9})}});
 }
 
 TEST_CASE("rows left over are those of a last tile that starts earlier, read where they stand") {
@@ -101,7 +128,15 @@ TEST_CASE("rows left over are those of a last tile that starts earlier, read whe
         CHECK_MESSAGE(plan.find("is_last_row") != std::string::npos, plan);
     }
     check_values(product, odd);
-    // With a last tile of columns too, held terms, another order of the result, updates.
+    // With a last tile of columns too, and held terms.
+    const std::string held = "C[i,j] := sum[k]((A[i,k] - D[i,j])*B[k,j])";
+    const Signature of_held = {
+        {"A", array({53, 300})}, {"B", array({300, 29})}, {"D", array({53, 29})}};
+    const std::string plan = str(codegen::plan(bound(held, of_held), example_target(32)));
+    for (const char* part : {"is_last_row", "is_last_column", "registers held"})
+        CHECK_MESSAGE(plan.find(part) != std::string::npos, part, "\n", plan);
+    check_values(held, of_held);
+    // Another order of the result, updates.
     check_values(product, matrices(53, 300, 53));
     check_values("C[j,i] := relu(sum[k](A[i,k]*B[k,j]) + c[i]*D[i,j])", {{"A", array({53, 300})},
                                                                          {"B", array({300, 53})},

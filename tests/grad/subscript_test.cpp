@@ -201,7 +201,8 @@ TEST_CASE("gradients of products and extremes that meet in an element") {
     }
 }
 
-TEST_CASE("products that meet are exact with zeros; of equal values the old or the first counts") {
+TEST_CASE(
+    "products that meet are exact with zeros, and of equal values the old or the first counts") {
     const auto gradient = [](const std::string& text, const std::string& argument,
                              const Arguments& arguments) {
         return str(compile(text, "", Device::reference).grad(argument)(copies(arguments)));

@@ -280,6 +280,24 @@ TEST_CASE("no file is longer than 600 lines") {
     check_none(found);
 }
 
+TEST_CASE("no name of a test has a semicolon, at which CTest would cut it and run nothing") {
+    std::string found;
+    for (const SourceFile& file : sources()) {
+        if (!file.path.starts_with("tests/")) continue;
+        bool is_next = false;
+        for (const std::string& line : file.lines) {
+            const std::size_t start = line.find("TEST_CASE(");
+            const bool is_name = start != std::string::npos || is_next;
+            const std::size_t open = is_name ? line.find('"') : std::string::npos;
+            const std::size_t close = line.rfind('"');
+            if (open < close && line.substr(open, close - open).find(';') != std::string::npos)
+                found += format("{}: {}\n", file.path, line);
+            is_next = start != std::string::npos && open == std::string::npos;
+        }
+    }
+    check_none(found);
+}
+
 TEST_CASE("every room has a README of at most 60 lines") {
     std::string found;
     for (const Room& room : rooms()) {

@@ -56,7 +56,7 @@ TEST_CASE("a slice shares memory and counts from its own start") {
           "range: a slice 3:5 of dimension 0 of an array [4, 3]");
 }
 
-TEST_CASE("a transposed view reads the same elements; its copy is contiguous") {
+TEST_CASE("a transposed view reads the same elements, and its copy is contiguous") {
     const Array t = Array::arange(DType::f64, {2, 3}).transpose({1, 0});
     CHECK(t.shape() == Shape{3, 2});
     CHECK(t.at({2, 1}) == 5);

@@ -166,7 +166,7 @@ TEST_CASE("terms of numbers alone are i64, f64 or bool") {
     CHECK(type_of("s := true", {}) == DType::boolean);
 }
 
-TEST_CASE("a reduction has the type of its values; sums of integers have 64 bits") {
+TEST_CASE("a reduction has the type of its values, and sums of integers have 64 bits") {
     for (const DType dtype : real_types) {
         CAPTURE(name(dtype));
         const auto of = [&](std::string_view reducer) {

@@ -1,0 +1,39 @@
+// codegen/last_tile.h – what is left over along an axis, as a whole tile
+#pragma once
+
+#include "base/error.h"
+#include "codegen/nest_build.h"
+#include "codegen/pack.h"
+
+namespace ricci::codegen {
+
+/// The last tile along an axis where it is whole: it starts inside the tile before it, which writes
+/// what both have.
+class LastTile {
+  public:
+    LastTile(const Tiling& tiling, VarId tile, VarId is_last)
+        : tiles_(tiling.tiles()),
+          elements_(tiles_ * tiling.step - tiling.axis.extent),
+          tile_(tile),
+          is_last_(is_last) {
+        RICCI_ASSERT(tiling.axis.extent >= tiling.step, "the last tile begins inside the axis");
+    }
+    /// Tells whether a tile is the last one; what is asked of the others must follow.
+    [[nodiscard]] Stmt set() const {
+        return make_let_var(is_last_, form(tile_) + form(1), tiles_, 0);
+    }
+    /// How many of its first elements a tile shares: none but of the last one.
+    [[nodiscard]] AffineForm overlap() const { return form(is_last_, elements_); }
+    /// Whether no other tile has an element of this one.
+    [[nodiscard]] Value is_own(const AffineForm& element) const {
+        return all_hold({element - overlap()}, Substitution{});
+    }
+
+  private:
+    std::int64_t tiles_;
+    std::int64_t elements_;
+    VarId tile_;
+    VarId is_last_;
+};
+
+}  // namespace ricci::codegen

@@ -1,0 +1,25 @@
+// codegen/point_loops.h – the loops over reduced points in a tile of a contraction
+#pragma once
+
+#include <vector>
+
+#include "codegen/tasks.h"
+
+namespace ricci::codegen {
+
+/// What stands inside of so many loops (0: of none) before the next one or, in the last, before the
+/// body.
+struct BeforePoints {
+    std::vector<Body> requests;  ///< prefetches, which may come earlier
+    std::vector<Body> others;
+
+    explicit BeforePoints(std::size_t loops) : requests(loops + 1), others(loops + 1) {}
+};
+
+/// Serial loops around the body of a point, the first outermost. Of short vectors innermost loops
+/// of few points together are written out; their requests come before all of them: past a branch
+/// between two points LLVM moves operations whose operands it then keeps in memory.
+[[nodiscard]] Body over_points(const std::vector<AxisRange>& loops, BeforePoints before, Body body,
+                               const Target& target);
+
+}  // namespace ricci::codegen
