@@ -34,7 +34,8 @@ struct ContractionChoice {
     std::int64_t tiles = 0;
     double cycles = 0;  ///< of the tiles and of packing, roughly
     double packing_cycles = 0;
-    double blocks = 1;  ///< tiles of a task, in parts of what is usual
+    double blocks = 1;        ///< tiles of a task, in parts of what is usual
+    bool is_careful = false;  ///< some numbers are not finite: no short way round masks
 
     /// Rows of accumulators.
     [[nodiscard]] std::int64_t rows_of_tile() const { return tile.rows * points(whole_rows); }

@@ -68,7 +68,8 @@ class ContractionLowering {
         if (nan_makers_)
             schedule_.directives.push_back(
                 {"look", "for NaN", {}, "without any an extremum is one instruction"});
-        if (!masks_.conditions().empty()) mask_needers_ = count_mask_needers(kernel_, c_, builder_);
+        if (!masks_.conditions().empty() && !choice_.is_careful)
+            mask_needers_ = count_mask_needers(kernel_, c_, builder_);
         if (mask_needers_)
             schedule_.directives.push_back(
                 {"look", "for infinities", {}, "without any no sum needs a mask"});
@@ -85,8 +86,6 @@ class ContractionLowering {
     }
 
   private:
-    // Conditions.
-
     /// Those of single rows are tested; the bounds are those of the tile, of which `rows_.axis` is
     /// the first row.
     void take_row_conditions() {

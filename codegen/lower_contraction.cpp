@@ -13,6 +13,7 @@
 #include "codegen/lower.h"
 #include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
+#include "codegen/padded_columns.h"
 #include "codegen/tile.h"
 #include "codegen/tile_products.h"
 #include "codegen/tuned_contraction.h"
@@ -144,6 +145,16 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
     };
     if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles))
         return lower_in_copied_lanes(otherwise.cycles);
+    if (auto padded = with_padded_columns(kernel, *choice, builder)) {
+        lower(std::move(padded->copy), builder);
+        builder.begin_condition(padded->count, true);
+        lower(std::move(padded->product), builder, splitting);
+        builder.begin_condition(padded->count, false);
+        choice->is_careful = true;
+        lower_tiles(kernel, std::move(*choice), builder, {});
+        builder.end_condition();
+        return true;
+    }
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder,
                             chunks_in_cache(kernel, *choice, builder.target())))

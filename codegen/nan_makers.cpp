@@ -151,6 +151,10 @@ Value count_mask_needers(Kernel& kernel, const Contraction& contraction, PlanBui
     return count_unknown(kernel, {rows[0].term}, Numbers::finite, builder);
 }
 
+Value count_not_finite(Kernel& kernel, const Value& term, PlanBuilder& builder) {
+    return count_unknown(kernel, {term}, Numbers::finite, builder);
+}
+
 Value quick_extremum(Reducer reducer, const Value& value, const Value& old) {
     const Value is_taken =
         make_operation(reducer == Reducer::max ? Op::gt : Op::lt, {value, old}, DType::boolean);

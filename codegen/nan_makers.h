@@ -25,6 +25,9 @@ namespace ricci::codegen {
 [[nodiscard]] Value count_mask_needers(Kernel& kernel, const Contraction& contraction,
                                        PlanBuilder& builder);
 
+/// How many elements of a term are infinite or NaN, likewise. Empty where looking does not pay.
+[[nodiscard]] Value count_not_finite(Kernel& kernel, const Value& term, PlanBuilder& builder);
+
 /// The larger (`max`) or smaller of two numbers, the second where both are equal.
 [[nodiscard]] Value quick_extremum(Reducer reducer, const Value& value, const Value& old);
 

@@ -1,6 +1,8 @@
 // codegen/plan_builder.cpp – a plan being made: where strategies put their kernels and buffers
 #include "codegen/plan_builder.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/error.h"
@@ -8,6 +10,7 @@
 #include "base/text.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
+#include "codegen/tile.h"
 
 namespace ricci::codegen {
 
@@ -29,6 +32,33 @@ void drop_unused_buffers(Kernel& kernel) {
     kernel.nest.buffers = std::move(buffers);
     kernel.places = std::move(places);
     rename_buffers(kernel.nest.body, renamed);
+}
+
+/// The argument for a plan buffer, of a nest that may have registers already.
+BufferId late_argument(Kernel& kernel, const Plan& plan, std::size_t place) {
+    std::vector<Buffer>& buffers = kernel.nest.buffers;
+    const auto arguments = std::ptrdiff_t(kernel.places.size());
+    const bool is_new = std::ranges::find(kernel.places, place) == kernel.places.end();
+    std::vector<BufferId> renamed;
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+        renamed.push_back(BufferId(i + (is_new && std::ptrdiff_t(i) >= arguments ? 1 : 0)));
+    std::vector<Buffer> others(std::make_move_iterator(buffers.begin() + arguments),
+                               std::make_move_iterator(buffers.end()));
+    buffers.resize(std::size_t(arguments));
+    const BufferId argument = kernel.argument(plan, place, false);
+    std::ranges::move(others, std::back_inserter(buffers));
+    rename_buffers(kernel.nest.body, renamed);
+    return argument;
+}
+
+/// The tasks do nothing unless the number in a buffer is 0, or is not.
+void guard_tasks(Kernel& kernel, const Plan& plan, std::size_t buffer, bool is_zero) {
+    const BufferId argument = late_argument(kernel, plan, buffer);
+    const Value number = make_load(kernel.nest, argument, {});
+    const Value holds = make_operation(is_zero ? Op::eq : Op::ne,
+                                       {number, make_number(number->dtype, 0)}, DType::boolean);
+    auto& root = std::get<Loop>(kernel.nest.body.at(0).node);
+    root.body = guarded(holds, std::move(root.body));
 }
 
 std::int64_t task_count(const Nest& nest) {
@@ -116,8 +146,22 @@ void PlanBuilder::add_library_call(LibraryCall call, std::size_t first) {
     if (call.step_count > 0) plan_.library_calls.push_back(std::move(call));
 }
 
+void PlanBuilder::begin_condition(std::size_t buffer, bool is_zero) {
+    condition_ = {buffer, is_zero};
+}
+
+void PlanBuilder::end_condition() { condition_.reset(); }
+
 void PlanBuilder::add_step(Kernel kernel, Schedule schedule) {
     if (task_count(kernel.nest) == 0) return;
+    if (condition_) {
+        guard_tasks(kernel, plan_, condition_->buffer, condition_->is_zero);
+        schedule.directives.push_back({"only",
+                                       plan_.buffers[condition_->buffer].name,
+                                       {},
+                                       condition_->is_zero ? "0: all numbers are finite"
+                                                           : "not 0: some numbers are not finite"});
+    }
     if (held_) {
         held_->push_back({std::move(kernel), std::move(schedule)});
         return;

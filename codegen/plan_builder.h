@@ -47,6 +47,11 @@ class PlanBuilder {
     void begin_slices(std::int64_t slices);
     void end_slices();
 
+    /// The tasks of steps from now until `end_condition` do nothing unless a number that an earlier
+    /// step wrote is 0, or unless it is not.
+    void begin_condition(std::size_t buffer, bool is_zero);
+    void end_condition();
+
     /// The steps from now until `end_choice` are those of a kernel with several candidates.
     void begin_choice(Choice choice);
     void end_choice();
@@ -65,6 +70,11 @@ class PlanBuilder {
     Tunings tunings_;
     Plan plan_;
     std::optional<std::vector<LoweredKernel>> held_;
+    struct Condition {
+        std::size_t buffer = 0;
+        bool is_zero = false;
+    };
+    std::optional<Condition> condition_;
     std::int64_t slices_ = 0;        ///< of the loop being made
     std::vector<Step> slice_steps_;  ///< of the loop being made
 };

@@ -10,6 +10,7 @@
 #include "codegen/cache_lines.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
+#include "codegen/tile.h"
 
 namespace ricci::codegen {
 
@@ -52,19 +53,31 @@ std::size_t first_written_out(const std::vector<AxisRange>& loops, const Target&
     return first;
 }
 
-/// The body at each point of a loop that is written out. What is asked once for all of them stands
-/// outside.
+/// The body at each point of a loop.
 Body write_out(const AxisRange& range, Body body) {
     if (body.empty()) return body;
-    auto* guard = body.size() == 1 ? std::get_if<Guard>(&body[0].node) : nullptr;
-    const bool is_common = guard != nullptr && !depends_on(guard->condition, range.axis.var);
-    Body inside = is_common ? std::exchange(guard->body, {}) : std::exchange(body, {});
     Body loop;
     loop.push_back(
-        make_loop(range.axis.var, Bind::unroll, range.lower, range.upper, std::move(inside)));
-    if (!is_common) return loop;
-    guard->body = std::move(loop);
-    return body;
+        make_loop(range.axis.var, Bind::unroll, range.lower, range.upper, std::move(body)));
+    return loop;
+}
+
+/// Requests at each point of a loop, in any order: what is asked once for all points of a guard
+/// stands outside.
+Body write_out_requests(const AxisRange& range, Body requests) {
+    Body all;
+    for (Stmt& request : requests) {
+        auto* guard = std::get_if<Guard>(&request.node);
+        const bool is_common = guard != nullptr && !depends_on(guard->condition, range.axis.var);
+        Body inside;
+        if (is_common)
+            inside = std::exchange(guard->body, {});
+        else
+            inside.push_back(std::move(request));
+        Body loop = write_out(range, std::move(inside));
+        append(all, is_common ? guarded(guard->condition, std::move(loop)) : std::move(loop));
+    }
+    return all;
 }
 
 }  // namespace
@@ -77,7 +90,7 @@ Body over_points(const std::vector<AxisRange>& loops, BeforePoints before, Body 
         append(before.others[i], std::move(body));
         body = write_out(loops[i - 1], std::move(before.others[i]));
         append(before.requests[i], std::move(requests));
-        requests = write_out(loops[i - 1], std::move(before.requests[i]));
+        requests = write_out_requests(loops[i - 1], std::move(before.requests[i]));
     }
     append(before.requests[first], std::move(requests));
     for (std::size_t i = first;; --i) {

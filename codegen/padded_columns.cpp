@@ -1,0 +1,225 @@
+// codegen/padded_columns.cpp – operands of products under conditions, copied with zeros around them
+#include "codegen/padded_columns.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "codegen/guarded_reads.h"
+#include "codegen/lane_steps.h"
+#include "codegen/lower.h"
+#include "codegen/nan_makers.h"
+#include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
+#include "codegen/pack.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// What conditions keep between two numbers, as `x-u`, and how the operand moves with it.
+struct Window {
+    AffineForm form;         ///< without a constant
+    std::int64_t first = 0;  ///< that counts
+    std::int64_t last = 0;
+    std::int64_t start = 0;  ///< that some point has
+    std::int64_t extent = 0;
+    std::int64_t step = 0;  ///< elements of the operand from one to the next
+    VarId var{};            ///< its axis of the copy
+};
+
+/// An axis of the copy and the operand's step along it.
+struct CopyAxis {
+    Axis axis;
+    std::int64_t step = 0;
+};
+
+AffineForm without_constant(AffineForm form) {
+    form.constant = 0;
+    return form;
+}
+
+class Padder {
+  public:
+    Padder(const Kernel& kernel, PlanBuilder& builder) : kernel_(kernel), builder_(builder) {}
+
+    std::optional<PaddedColumns> run(double most_cycles) {
+        const auto* product = std::get_if<Operate>(&kernel_.body->term);
+        if (product == nullptr || product->op != Op::mul || product->args.size() != 2 ||
+            !collect_windows())
+            return std::nullopt;
+        for (const std::size_t factor : {0, 1}) {
+            padded_ = product->args[factor];
+            const Value& other = product->args[1 - factor];
+            if (!find_steps() || reads_padded(other)) continue;
+            PaddedColumns result{kernel_.step_beside(kernel_.nest.name + "_padded"), kernel_};
+            make_copy(result.copy);
+            const Kernel estimated = with_plain_reads(result.copy);
+            if (choose_lanes(estimated, builder_.target()).cycles > most_cycles) continue;
+            const Value count = count_not_finite(result.product, other, builder_);
+            if (!count) continue;
+            result.count =
+                result.product.places.at(std::size_t(std::get<Load>(count->term).buffer));
+            connect(result);
+            return result;
+        }
+        return std::nullopt;
+    }
+
+  private:
+    /// The conditions as windows: each form between the numbers that its conditions leave it.
+    bool collect_windows() {
+        const Conditions& conditions = kernel_.conditions;
+        if (!conditions.equal_zero.empty() || conditions.rest) return false;
+        for (const AffineForm& condition : conditions.at_least_zero) {
+            const AffineForm up = without_constant(condition);
+            const AffineForm down = -1 * up;
+            auto window = std::ranges::find_if(
+                windows_, [&](const Window& each) { return each.form == up || each.form == down; });
+            if (window == windows_.end()) {
+                const auto [first, last] = value_range(kernel_, up);
+                windows_.push_back({up, first, last, first, last - first + 1});
+                window = windows_.end() - 1;
+            }
+            if (window->form == up)
+                window->first = std::max(window->first, -condition.constant);
+            else
+                window->last = std::min(window->last, condition.constant);
+        }
+        return std::ranges::all_of(windows_,
+                                   [](const Window& each) { return each.first <= each.last; });
+    }
+
+    /// Whether the operand moves with the windows and with axes that they have no part in, and all
+    /// of the windows' places are its own.
+    bool find_steps() {
+        const auto* load = std::get_if<Load>(&padded_->term);
+        if (load == nullptr || load->at.computed) return false;
+        rest_ = load->at.affine;
+        for (Window& window : windows_) {
+            const AffineForm::Term* pivot = nullptr;
+            for (const AffineForm::Term& term : window.form.terms)
+                if (std::ranges::all_of(windows_, [&](const Window& other) {
+                        return &other == &window || other.form.coefficient(term.var) == 0;
+                    }))
+                    pivot = &term;
+            if (pivot == nullptr) return false;
+            window.step = load->at.affine.coefficient(pivot->var) / pivot->coefficient;
+            if (window.step == 0) return false;
+            rest_ = rest_ + -window.step * window.form;
+        }
+        for (const Window& window : windows_)
+            for (const AffineForm::Term& term : window.form.terms)
+                if (rest_.coefficient(term.var) != 0) return false;
+        auto [first, last] = value_range(kernel_, rest_);
+        for (const Window& window : windows_) {
+            const std::int64_t a = window.step * window.first;
+            const std::int64_t b = window.step * window.last;
+            first += std::min(a, b);
+            last += std::max(a, b);
+        }
+        return first >= 0 && last < kernel_.nest.at(load->buffer).elements;
+    }
+
+    /// Whether a factor would take zeros from the copy, too, and may be no number there.
+    [[nodiscard]] bool reads_padded(const Value& factor) const {
+        bool is_read = false;
+        for_each_node({factor}, [&](const Value& value) {
+            const auto* load = std::get_if<Load>(&value->term);
+            is_read |= load != nullptr && load->buffer == std::get<Load>(padded_->term).buffer;
+        });
+        return is_read;
+    }
+
+    /// In the order in which the operand stands.
+    void make_copy(Kernel& copy) {
+        std::vector<CopyAxis> axes;
+        for (const std::vector<Axis>* all : {&kernel_.free, &kernel_.reduced})
+            for (const Axis& axis : *all)
+                if (const std::int64_t step = rest_.coefficient(axis.var); step != 0)
+                    axes.push_back({axis, step});
+        Address from{rest_, nullptr};
+        std::vector<AffineForm> inside;
+        for (Window& window : windows_) {
+            window.var = copy.nest.add(Var{"p"});
+            axes.push_back({{window.var, window.extent}, window.step});
+            const AffineForm place = form(window.var) + form(window.start);
+            inside.push_back(place + form(-window.first));
+            inside.push_back(form(window.last) + -1 * place);
+            // In bounds everywhere (codegen/guarded_reads.h).
+            const Value clamped = make_operation(
+                Op::clamp,
+                {make_index(place), make_integer(window.first), make_integer(window.last)},
+                DType::i64);
+            const Value offset =
+                make_operation(Op::mul, {clamped, make_integer(window.step)}, DType::i64);
+            from.computed = from.computed
+                                ? make_operation(Op::add, {from.computed, offset}, DType::i64)
+                                : offset;
+        }
+        std::ranges::stable_sort(axes, std::greater{},
+                                 [](const CopyAxis& axis) { return std::abs(axis.step); });
+        for (const CopyAxis& each : axes) copy.free.push_back(each.axis);
+        const auto& load = std::get<Load>(padded_->term);
+        const DType dtype = padded_->dtype;
+        const Value copied =
+            make_operation(Op::select,
+                           {all_hold(inside, Substitution{}),
+                            make_load(copy.nest, load.buffer, {from}), make_number(dtype, 0)},
+                           dtype);
+        copy.writes = {Store{.buffer = load.buffer,
+                             .at = {reduced_point(copy.free)},
+                             .value = copied,
+                             .combine = std::nullopt}};
+    }
+
+    void connect(PaddedColumns& kernels) {
+        const std::size_t place =
+            builder_.temporary(kernels.copy.nest.name, padded_->dtype, points(kernels.copy.free));
+        kernels.copy.writes[0].buffer = kernels.copy.argument(builder_.plan(), place, true);
+        AffineForm at = reduced_point(kernels.copy.free);
+        for (const Window& window : windows_) {
+            const std::int64_t step = at.coefficient(window.var);
+            at = at + form(window.var, -step) + step * (window.form + form(-window.start));
+        }
+        Kernel& product = kernels.product;
+        const BufferId from = product.argument(builder_.plan(), place, false);
+        Substitution to;
+        to.replace(padded_, make_load(product.nest, from, {at}));
+        product.body = to(product.body);
+        product.conditions = {};
+    }
+
+    const Kernel& kernel_;
+    PlanBuilder& builder_;
+    std::vector<Window> windows_;
+    Value padded_;
+    AffineForm rest_;  ///< where it is read, but for the windows
+};
+
+}  // namespace
+
+std::optional<PaddedColumns> with_padded_columns(const Kernel& kernel,
+                                                 const ContractionChoice& choice,
+                                                 PlanBuilder& builder) {
+    constexpr double part_of_product = 0.1;
+    const Target& target = builder.target();
+    const bool is_forced = target.forced == Forced::rewritings || target.forced == Forced::tiles;
+    if (kernel.reducer != Reducer::sum || !kernel.slices.empty() || kernel.joint_kernels > 1 ||
+        has_masked_stores(target))
+        return std::nullopt;
+    const auto is_of_lane = [&](const AffineForm& form) {
+        return form.coefficient(choice.contraction.lane.var) != 0;
+    };
+    const bool has_masks = choice.flattened
+                               ? !choice.flattened->conditions.empty()
+                               : std::ranges::any_of(kernel.conditions.at_least_zero, is_of_lane);
+    if (!has_masks) return std::nullopt;
+    return Padder(kernel, builder)
+        .run(is_forced ? std::numeric_limits<double>::infinity() : part_of_product * choice.cycles);
+}
+
+}  // namespace ricci::codegen

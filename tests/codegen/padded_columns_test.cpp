@@ -1,0 +1,129 @@
+// tests/codegen/padded_columns_test.cpp – factors under conditions, copied with zeros around them
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "codegen/cpu/compile.h"
+#include "runtime/executor.h"
+#include "runtime/function.h"
+#include "runtime/reference.h"
+#include "tests/codegen/check_plan.h"
+#include "tests/support/compare.h"
+
+namespace ricci::tests {
+namespace {
+
+// The gradient of a padded convolution.
+constexpr const char* input_gradient =
+    "dX[n,c,t,p] := sum[o,r,s | t-r+1 >= 0 && t-r+1 < 20 && p-s+1 >= 0 && p-s+1 < 20]"
+    "(dY[n,o,t-r+1,p-s+1]*W[o,c,r,s]) where t in 0:20, p in 0:20";
+Signature layer(DType dtype = DType::f32) {
+    return {{"dY", array({2, 16, 20, 20}, dtype)}, {"W", array({16, 24, 3, 3}, dtype)}};
+}
+
+std::string plan_of(const std::string& text, const Signature& signature, int vector_bytes,
+                    Forced forced = Forced::nothing) {
+    Target target = example_target(vector_bytes);
+    target.forced = forced;
+    return str(codegen::plan(bound(text, signature), target));
+}
+bool is_padded(const std::string& plan) { return plan.find("_padded") != std::string::npos; }
+
+TEST_CASE("where masks cost, conditions of a factor are zeros around a copy of it") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const int vector_bytes : {16, 32, 64}) {
+            const std::string plan = plan_of(input_gradient, layer(dtype), vector_bytes);
+            CAPTURE(plan);
+            CHECK(is_padded(plan) == (vector_bytes < 64));
+            if (vector_bytes == 64) continue;
+            CHECK(plan.find("only dX_nan              # 0: all numbers are finite") !=
+                  std::string::npos);
+            CHECK(plan.find("only dX_nan              # not 0: some numbers are not finite") !=
+                  std::string::npos);
+            // The careful way looks for nothing more.
+            CHECK(plan.find("dX_nan2") == std::string::npos);
+            CHECK(plan.find("look for") == std::string::npos);
+        }
+    check_values(input_gradient, layer());
+    check_values(input_gradient, layer(DType::f64));
+}
+
+TEST_CASE("a weight that is no number reaches those points of a padded factor that take it") {
+    Target target = codegen::cpu::host_target();
+    if (target.vector_bytes > 32) target = codegen::cpu::named_target("avx2");
+    const Signature signature = layer();
+    const BoundProgram program = bound(input_gradient, signature);
+    REQUIRE(is_padded(str(codegen::plan(program, target))));
+    const runtime::Executable executable(program, "test", target);
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (const float special : {1.0F, infinity, -infinity, std::nanf(""), 1e38F}) {
+        std::vector<Array> values = random_arguments(program, signature, 3);
+        // Of the second channel, at the tap that the first row and column do not take.
+        values[1].span<float>()[(0 * 24 + 1) * 9 + 8] = special;
+        // What is read is no number either.
+        values[0].span<float>()[3 * 400 + 45] = infinity;
+        const std::vector<const Array*> arguments = {&values[0], &values[1]};
+        const Array found = executable.run(arguments)[0];
+        const Array expected = runtime::evaluate_with_bounds(program, values)[0].value;
+        REQUIRE(found.size() == expected.size());
+        std::size_t wrong = 0;
+        const auto* is = found.span<const float>().data();
+        for (std::size_t i = 0; i < found.span<const float>().size(); ++i) {
+            const auto wanted = expected.span<const float>()[i];
+            const bool is_same = is[i] == wanted || (std::isnan(is[i]) && std::isnan(wanted)) ||
+                                 std::abs(is[i] - wanted) <= 1e-4F * (1 + std::abs(wanted));
+            wrong += is_same ? 0 : 1;
+        }
+        CAPTURE(special);
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("conditions that are intervals of what a factor is read at are padded, others are not") {
+    struct Case {
+        const char* text;
+        bool is_padded;
+    };
+    const Case cases[] = {
+        // One end alone; steps of the sum; the second factor; less than the array.
+        {"Y[n,o,t] := sum[c,r | t-r >= 0](X[n,c,t-r]*W[o,c,r]) where t in 0:40", true},
+        {"Y[n,o,t] := sum[c,r | t-2*r >= 0 && t-2*r < 40](X[n,c,t-2*r]*W[o,c,r]) where t in 0:44",
+         true},
+        {"Y[n,o,t] := sum[c,r | t-r+1 >= 0 && t-r+1 < 40](W[o,c,r]*X[n,c,t-r+1]) where t in 0:40",
+         true},
+        {"Y[n,o,t] := sum[c,r | t-r >= 3 && t-r < 30](X[n,c,t-r]*W[o,c,r]) where t in 0:40", true},
+        // Both factors move with them, and neither; more than a product; no sum.
+        {"Y[n,o,t] := sum[c,r | t-r >= 0](X[n,c,t-r]*W[o,c,r]*X[n,c,t-r]) where t in 0:40", false},
+        {"Y[n,o,t] := sum[c,r | t-r >= 0](X[n,c,t]*W[o,c,r]) where t in 0:40", false},
+        {"Y[n,o,t] := max[c,r | t-r >= 0](X[n,c,t-r]*W[o,c,r]) where t in 0:40", false},
+        // Read outside of what the conditions keep.
+        {"Y[n,o,t] := sum[c,r | t-r >= 0](X[n,c,t]*W[o,c,r] + X[n,c,t-r]) where t in 0:40", false},
+    };
+    const Signature signature = {{"X", array({9, 4, 40})}, {"W", array({8, 4, 3})}};
+    for (const Case& each : cases) {
+        CAPTURE(each.text);
+        const std::string plan = plan_of(each.text, signature, 32, Forced::tiles);
+        CAPTURE(plan);
+        CHECK(is_padded(plan) == each.is_padded);
+        Target target = example_target(32);
+        target.forced = Forced::tiles;
+        CHECK(interpreted_difference(bound(each.text, signature), signature, target) == "");
+        check_values(each.text, signature);
+    }
+}
+
+TEST_CASE("copies that would take long beside a product are not made") {
+    // Three results for each element that would be copied.
+    const std::string few =
+        "dX[n,c,t] := sum[o,r | t-r+1 >= 0 && t-r+1 < 500](dY[n,o,t-r+1]*W[o,c,r]) where t in "
+        "0:500";
+    CHECK_FALSE(
+        is_padded(plan_of(few, {{"dY", array({16, 64, 500})}, {"W", array({64, 3, 3})}}, 32)));
+    CHECK(is_padded(plan_of(few, {{"dY", array({16, 64, 500})}, {"W", array({64, 64, 3})}}, 32)));
+}
+
+}  // namespace
+}  // namespace ricci::tests
