@@ -171,7 +171,8 @@ class Chooser {
         constexpr double least_depth = 16;
         const auto of = [&](std::int64_t lanes) {
             return RowVectors{lanes, is_half_vector(kernel_, lanes, target_), has_lane_conditions(),
-                              has_fused_sums(kernel_, target_)};
+                              has_fused_sums(kernel_, target_),
+                              compares_fused_sums(kernel_, c(), target_)};
         };
         std::vector<RowVectors> all = {of(lanes())};
         const RowVectors half = of(lanes() / 2);
@@ -330,8 +331,6 @@ class Chooser {
     [[nodiscard]] CacheSets second_level() const {
         return {target_.l2_bytes / 8, target_.l2_bytes};
     }
-
-    // Costs.
 
     /// Where conditions exclude points, what is read at them all the same must be in bounds: panels
     /// hold all points, rows are read whatever the lanes, columns where their mask says.

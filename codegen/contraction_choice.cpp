@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/text.h"
+#include "codegen/nan_makers.h"
 #include "codegen/pair_products.h"
 #include "codegen/tile.h"
 
@@ -30,6 +31,13 @@ bool is_some_packed(const std::vector<Reading>& readings) {
 
 bool has_fused_sums(const Kernel& kernel, const Target& target) {
     return target.has_fma && kernel.reducer == Reducer::sum && is_floating(kernel.body->dtype);
+}
+
+bool compares_fused_sums(const Kernel& kernel, const Contraction& contraction,
+                         const Target& target) {
+    return (kernel.reducer == Reducer::max || kernel.reducer == Reducer::min) &&
+           is_floating(kernel.body->dtype) && is_operation(contraction.body, Op::add) &&
+           adds_where_it_compares(target);
 }
 
 bool packs_single_elements(const Kernel& kernel, const std::vector<Operand>& operands,

@@ -44,6 +44,10 @@ struct ContractionChoice {
 /// Whether a product is added to its sum by one multiply-add.
 [[nodiscard]] bool has_fused_sums(const Kernel& kernel, const Target& target);
 
+/// Whether the extremes are of sums that are multiply-adds with a 1 (codegen/nan_makers.h).
+[[nodiscard]] bool compares_fused_sums(const Kernel& kernel, const Contraction& contraction,
+                                       const Target& target);
+
 /// Whether a panel of rows or of columns, whichever run along `along`, has single elements of
 /// lines: their neighbours are those of other panels.
 [[nodiscard]] bool packs_single_elements(const Kernel& kernel, const std::vector<Operand>& operands,

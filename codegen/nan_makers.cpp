@@ -155,6 +155,10 @@ Value count_not_finite(Kernel& kernel, const Value& term, PlanBuilder& builder) 
     return count_unknown(kernel, {term}, Numbers::finite, builder);
 }
 
+bool adds_where_it_compares(const Target& target) {
+    return target.has_fma && target.cpu != "znver1" && target.cpu != "znver2";
+}
+
 Value quick_extremum(Reducer reducer, const Value& value, const Value& old) {
     const Value is_taken =
         make_operation(reducer == Reducer::max ? Op::gt : Op::lt, {value, old}, DType::boolean);

@@ -32,7 +32,7 @@ std::int64_t in_progress(const Contraction& contraction, std::int64_t vectors,
     // A product that is no multiply-add stands beside the sum it goes into; of one column the
     // scalar's register takes it.
     const bool has_own = is_product(contraction) ? !of_row.is_fused : vectors > 1;
-    return of_row.is_masked || has_own ? 2 : 1;
+    return (of_row.is_masked || has_own ? 2 : 1) + (of_row.has_one ? 1 : 0);
 }
 
 /// How many rows of so many vectors the registers hold; 0: none.

@@ -15,6 +15,7 @@ struct RowVectors {
     bool is_half = false;    ///< of the target's widest, and computed in half the time
     bool is_masked = false;  ///< conditions leave lanes out: a mask, or zeros, in a register
     bool is_fused = false;   ///< a product is added to its sum by one multiply-add
+    bool has_one = false;    ///< sums are multiply-adds with a 1, beside comparisons
 };
 /// Of a row of a tile, at most: three of a product, else four; of half ones twice as many. More
 /// share a row's scalar, which takes an issue slot beside the operations of its vectors: squared

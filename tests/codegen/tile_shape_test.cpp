@@ -74,6 +74,10 @@ TEST_CASE("tiles take what AVX2's sixteen registers hold beside what is in progr
     const Signature of_masked = {{"dY", array({2, 8, 40})}, {"W", array({8, 24, 5})}};
     check("tile t 2 8", masked, of_masked);
     check(rows(6, "c"), masked, of_masked);
+    // A sum that is a multiply-add with a 1, where additions would keep comparisons waiting.
+    const std::string tropical = "D[i,j] := max[k](A[i,k] + B[k,j])";
+    check(rows(5, "i"), tropical, matrices(100, 40, 96));
+    check("tile j 2 8", tropical, matrices(100, 40, 96));
     // A product that is no multiply-add.
     const std::string largest = "C[i,j] := max[k](A[i,k]*B[k,j])";
     check("tile j 2 8", largest, matrices(96, 40, 96));
