@@ -149,6 +149,7 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         lower(std::move(padded->copy), builder);
         builder.begin_condition(padded->count, true);
         lower(std::move(padded->product), builder, splitting);
+        builder.end_condition();
         builder.begin_condition(padded->count, false);
         choice->is_careful = true;
         lower_tiles(kernel, std::move(*choice), builder, {});

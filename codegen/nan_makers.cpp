@@ -136,6 +136,10 @@ Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuild
     return numbers ? count_unknown(kernel, terms(contraction), *numbers, builder) : nullptr;
 }
 
+Value count_not_finite(Kernel& kernel, const Value& term, PlanBuilder& builder) {
+    return count_unknown(kernel, {term}, Numbers::finite, builder);
+}
+
 Value count_mask_needers(Kernel& kernel, const Contraction& contraction, PlanBuilder& builder) {
     if (kernel.reducer != Reducer::sum || has_masked_stores(builder.target())) return nullptr;
     const std::vector<Operand>& rows = contraction.row_operands;
@@ -148,11 +152,7 @@ Value count_mask_needers(Kernel& kernel, const Contraction& contraction, PlanBui
         return product->args[0] == term || product->args[1] == term;
     };
     if (!is_factor(rows[0].term) || !is_factor(columns[0].term)) return nullptr;
-    return count_unknown(kernel, {rows[0].term}, Numbers::finite, builder);
-}
-
-Value count_not_finite(Kernel& kernel, const Value& term, PlanBuilder& builder) {
-    return count_unknown(kernel, {term}, Numbers::finite, builder);
+    return count_not_finite(kernel, rows[0].term, builder);
 }
 
 bool adds_where_it_compares(const Target& target) {

@@ -25,7 +25,8 @@ namespace ricci::codegen {
 [[nodiscard]] Value count_mask_needers(Kernel& kernel, const Contraction& contraction,
                                        PlanBuilder& builder);
 
-/// How many elements of a term are infinite or NaN, likewise. Empty where looking does not pay.
+/// How many elements of a term are infinite or NaN, likewise. Empty where looking does not pay,
+/// where the term is of another type than an f32 or f64 body, or not read in bounds at all points.
 [[nodiscard]] Value count_not_finite(Kernel& kernel, const Value& term, PlanBuilder& builder);
 
 /// The larger (`max`) or smaller of two numbers, the second where both are equal.

@@ -11,7 +11,8 @@
 //            whose address moves by 1 with the variable are vector accesses, by 0 broadcasts,
 //            otherwise gathers. No loop but `unroll` stands inside a vector loop; a Let or LetVar
 //            inside may vary by lane.
-//   unroll   the body is repeated, the variable a constant. Constant bounds.
+//   unroll   the body is repeated, the variable a constant. Bounds that are known once the unrolled
+//            loops around it are; one term of the upper one is a number.
 //   serial   a loop with affine bounds; it may carry values through buffers.
 //
 // Buffers in `registers` space are small arrays whose addresses are constants after unrolling, or

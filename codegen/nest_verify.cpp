@@ -100,7 +100,7 @@ class Verifier {
                 break;
             case Bind::unroll:
                 bounds.lower = loop.lower[0].form.constant;
-                bounds.upper = repetitions(loop);
+                bounds.upper = last_end(loop);
                 break;
         }
         bounds.varies |= varies(loop.lower) || varies(loop.upper);
@@ -119,7 +119,7 @@ class Verifier {
 
     /// The constant term of an unrolled loop's upper bound; the other ones are known where the
     /// loops around it are unrolled.
-    [[nodiscard]] std::int64_t repetitions(const Loop& loop) const {
+    [[nodiscard]] std::int64_t last_end(const Loop& loop) const {
         std::optional<std::int64_t> most;
         bool is_known = is_constant(loop.lower);
         for (const auto& [form, divisor] : loop.upper) {

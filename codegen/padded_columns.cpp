@@ -23,7 +23,7 @@ struct Window {
     AffineForm form;         ///< without a constant
     std::int64_t first = 0;  ///< that counts
     std::int64_t last = 0;
-    std::int64_t start = 0;  ///< that some point has
+    std::int64_t start = 0;  ///< the least that some point has
     std::int64_t extent = 0;
     std::int64_t step = 0;  ///< elements of the operand from one to the next
     VarId var{};            ///< its axis of the copy
@@ -102,7 +102,7 @@ class Padder {
                 if (std::ranges::all_of(windows_, [&](const Window& other) {
                         return &other == &window || other.form.coefficient(term.var) == 0;
                     }))
-                    pivot = &term;
+                    pivot = &term;  // any one
             if (pivot == nullptr) return false;
             window.step = load->at.affine.coefficient(pivot->var) / pivot->coefficient;
             if (window.step == 0) return false;
@@ -213,6 +213,9 @@ class Padder {
 std::optional<PaddedColumns> with_padded_columns(const Kernel& kernel,
                                                  const ContractionChoice& choice,
                                                  PlanBuilder& builder) {
+    // Masks took a fifth of the gradients of 3x3 convolutions with 64 and 128 channels, whose
+    // copies are 3 and 1 % of them; nothing of two taps of a stride's residues, whose copies are 5
+    // %.
     constexpr double part_of_product = 0.04;
     const Target& target = builder.target();
     const bool is_forced = target.forced == Forced::rewritings || target.forced == Forced::tiles;

@@ -51,9 +51,9 @@ BufferId late_argument(Kernel& kernel, const Plan& plan, std::size_t place) {
     return argument;
 }
 
-/// The tasks do nothing unless the number in a buffer is 0, or is not.
-void guard_tasks(Kernel& kernel, const Plan& plan, std::size_t buffer, bool is_zero) {
-    const BufferId argument = late_argument(kernel, plan, buffer);
+/// The tasks do nothing unless the count in a buffer is 0, or is not.
+void guard_tasks(Kernel& kernel, const Plan& plan, std::size_t count, bool is_zero) {
+    const BufferId argument = late_argument(kernel, plan, count);
     const Value number = make_load(kernel.nest, argument, {});
     const Value holds = make_operation(is_zero ? Op::eq : Op::ne,
                                        {number, make_number(number->dtype, 0)}, DType::boolean);
@@ -146,18 +146,22 @@ void PlanBuilder::add_library_call(LibraryCall call, std::size_t first) {
     if (call.step_count > 0) plan_.library_calls.push_back(std::move(call));
 }
 
-void PlanBuilder::begin_condition(std::size_t buffer, bool is_zero) {
-    condition_ = {buffer, is_zero};
+void PlanBuilder::begin_condition(std::size_t count, bool is_zero) {
+    RICCI_ASSERT(!condition_ && !held_, "a condition is of steps without another one");
+    condition_ = {count, is_zero};
 }
 
-void PlanBuilder::end_condition() { condition_.reset(); }
+void PlanBuilder::end_condition() {
+    RICCI_ASSERT(condition_.has_value(), "no condition is there to end");
+    condition_.reset();
+}
 
 void PlanBuilder::add_step(Kernel kernel, Schedule schedule) {
     if (task_count(kernel.nest) == 0) return;
     if (condition_) {
-        guard_tasks(kernel, plan_, condition_->buffer, condition_->is_zero);
+        guard_tasks(kernel, plan_, condition_->count, condition_->is_zero);
         schedule.directives.push_back({"only",
-                                       plan_.buffers[condition_->buffer].name,
+                                       plan_.buffers[condition_->count].name,
                                        {},
                                        condition_->is_zero ? "0: all numbers are finite"
                                                            : "not 0: some numbers are not finite"});

@@ -47,9 +47,9 @@ class PlanBuilder {
     void begin_slices(std::int64_t slices);
     void end_slices();
 
-    /// The tasks of steps from now until `end_condition` do nothing unless a number that an earlier
-    /// step wrote is 0, or unless it is not.
-    void begin_condition(std::size_t buffer, bool is_zero);
+    /// The tasks of steps from now until `end_condition` do nothing unless the count that an
+    /// earlier step wrote, of numbers that are not finite, is 0, or unless it is not.
+    void begin_condition(std::size_t count, bool is_zero);
     void end_condition();
 
     /// The steps from now until `end_choice` are those of a kernel with several candidates.
@@ -71,7 +71,7 @@ class PlanBuilder {
     Plan plan_;
     std::optional<std::vector<LoweredKernel>> held_;
     struct Condition {
-        std::size_t buffer = 0;
+        std::size_t count = 0;
         bool is_zero = false;
     };
     std::optional<Condition> condition_;
