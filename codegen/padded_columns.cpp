@@ -214,8 +214,8 @@ std::optional<PaddedColumns> with_padded_columns(const Kernel& kernel,
                                                  const ContractionChoice& choice,
                                                  PlanBuilder& builder) {
     // Masks took a fifth of the gradients of 3x3 convolutions with 64 and 128 channels, whose
-    // copies are 3 and 1 % of them; nothing of two taps of a stride's residues, whose copies are 5
-    // %.
+    // copies are 3 and 1 % of them. Two taps of a stride's residues, with a copy of 5 %, gained
+    // nothing.
     constexpr double part_of_product = 0.04;
     const Target& target = builder.target();
     const bool is_forced = target.forced == Forced::rewritings || target.forced == Forced::tiles;

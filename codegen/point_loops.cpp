@@ -34,10 +34,10 @@ bool is_known(const AxisRange& range, std::span<const AxisRange> around) {
 
 /// The first of the innermost loops that are written out: those of few points together.
 std::size_t first_written_out(const std::vector<AxisRange>& loops, const Target& target) {
-    // Zen 3, medians beside a busy neighbour on its core. A convolution of 7x7, stride 2, whose
-    // seven taps are 4 of 2, less the last: 28 ms instead of 54 (`bench_cpu "7x7 s2"`). With nine
-    // points 3x3 of 512 channels in 14x14 took 43 ms instead of 24: LLVM loads what registers do
-    // not hold.
+    // Zen 3, medians beside a busy neighbour on its core. A convolution of 7x7, stride 2, of
+    // 8x3x224x224 to 64 channels, whose seven taps are 4 of 2, less the last: 29 ms instead of 52.
+    // With nine points 3x3 of 2x512x14x14 took 43 ms instead of 24: LLVM keeps in memory what
+    // registers do not hold (`ricci bench --threads 1`).
     constexpr std::int64_t most_copies = 8;
     std::size_t first = loops.size();
     if (!has_short_vectors(target)) return first;
