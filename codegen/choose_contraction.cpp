@@ -8,6 +8,7 @@
 
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
+#include "codegen/contraction_cycles.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -25,8 +26,6 @@ constexpr double least_points = 4096;
 /// Panels larger than this (1 GiB of f32) are not made: an operand of many reduced points is read
 /// where it stands, without tiles.
 constexpr double most_packed = 268'435'456;
-/// Columns are read where they stand when a panel would hold each element so often, on average, ...
-constexpr double least_shared = 2;
 /// Points side by side that are read as fast where they stand as from a panel: of 784 packing took
 /// a sixth of a product's time, of 196 it took nothing.
 constexpr std::int64_t long_run = 256;
@@ -39,8 +38,11 @@ constexpr std::int64_t long_row_axis = 12;
 class Chooser {
   public:
     Chooser(const Kernel& kernel, Contraction contraction, const Target& target)
-        : kernel_(kernel), depth_(double(points(kernel.reduced))), target_(target) {
-        choice_.contraction = std::move(contraction);
+        : kernel_(kernel),
+          depth_(double(points(kernel.reduced))),
+          target_(target),
+          choice_{.contraction = std::move(contraction)},
+          cost_(kernel, choice_, target) {
         choice_.row_axis = longest_row_axis();
     }
 
@@ -84,8 +86,7 @@ class Chooser {
     }
     void consider_tiles(Pairing pairing, std::optional<ContractionChoice>& best) {
         choice_.pairing = pairing;
-        for (const RowVectors& of_row : row_vectors())
-            consider_tiles(large_tiles(c(), choice_.row_axis.extent, of_row, target_), best);
+        for (const RowVectors& of_row : row_vectors()) consider_tiles(tiles_along(of_row), best);
     }
     /// Several short axes of rows together, as the taps and channels of a small convolution's
     /// weight gradient: one by one they would leave most registers idle.
@@ -181,6 +182,11 @@ class Chooser {
             all.push_back(half);
         return all;
     }
+    /// Of AVX2 all are weighed, of AVX-512, where smaller ones are estimated less well, large ones.
+    [[nodiscard]] std::vector<TileShape> tiles_along(const RowVectors& of_row) const {
+        const auto& tiles = has_short_vectors(target_) ? all_tiles : large_tiles;
+        return tiles(c(), choice_.row_axis.extent, of_row, target_);
+    }
     [[nodiscard]] bool is_possible(Pairing pairing) const {
         if (pairing == Pairing::pairs)
             return lanes() >= least_paired_lanes && is_pair_product(kernel_, c(), target_);
@@ -188,10 +194,11 @@ class Chooser {
     }
     /// The cost of a tile and its readings, if they are possible.
     [[nodiscard]] bool estimate() {
-        if (!is_readable() || has_mixed_edge() || packed_elements() > most_packed) return false;
-        choice_.tiles = row_tiles() * column_tiles() * points(c().batch);
-        choice_.packing_cycles = packing_cycles();
-        choice_.cycles = cycles();
+        if (!is_readable() || has_mixed_edge() || cost_.packed_elements() > most_packed)
+            return false;
+        choice_.tiles = cost_.row_tiles() * cost_.column_tiles() * points(c().batch);
+        choice_.packing_cycles = cost_.packing();
+        choice_.cycles = cost_.all();
         return true;
     }
     [[nodiscard]] bool has_row_edge() const {
@@ -202,18 +209,6 @@ class Chooser {
         return has_row_edge() && is_some_packed(choice_.rows) &&
                std::ranges::find(choice_.rows, Reading::in_place) != choice_.rows.end();
     }
-    [[nodiscard]] std::int64_t row_tiles() const {
-        const std::int64_t extent = choice_.row_axis.extent;
-        return points(c().rows) / (extent * points(choice_.whole_rows)) *
-               ceil_div(extent, choice_.tile.rows);
-    }
-    [[nodiscard]] std::int64_t column_tiles() const {
-        return points(c().columns) * ceil_div(c().lane.extent, choice_.tile.columns());
-    }
-    [[nodiscard]] double columns() const {
-        return double(points(c().columns)) * double(c().lane.extent);
-    }
-
     /// Which operands that can be read where they stand are.
     struct Stay {
         bool columns = false;
@@ -267,9 +262,9 @@ class Chooser {
     [[nodiscard]] Reading reading_of_rows(const Value& term) const {
         if (!may_rows_stay(term)) return Reading::packed;
         const bool is_shared =
-            is_overlapping(term, double(points(c().rows)) * depth_) && !is_scattered(term);
-        return column_tiles() <= 2 || is_shared || stands_by_row(term) ? Reading::in_place
-                                                                       : Reading::packed;
+            cost_.is_overlapping(term, double(points(c().rows)) * depth_) && !is_scattered(term);
+        return cost_.column_tiles() <= 2 || is_shared || stands_by_row(term) ? Reading::in_place
+                                                                             : Reading::packed;
     }
     /// Whether rows stand as a panel would hold them: contiguous in the order in which the reduced
     /// points are walked, all or a long run of them, and in many sets of the caches.
@@ -284,7 +279,8 @@ class Chooser {
             }
             step *= kernel_.reduced[i].extent;
         }
-        return is_spread(load, bytes_of(load), {choice_.row_axis.var, choice_.tile.rows});
+        return is_spread(load, std::int64_t(size_bytes(term->dtype)),
+                         {choice_.row_axis.var, choice_.tile.rows});
     }
     /// Whether the rows of a tile stand apart, each in lines of its own, and together with what is
     /// read between them in more than the second-level cache holds beside panels.
@@ -292,46 +288,16 @@ class Chooser {
         const Axis rows{choice_.row_axis.var, choice_.tile.rows};
         const double of_rows = lines_along(std::get<Load>(term->term), term->dtype, rows);
         return of_rows >= double(choice_.tile.rows) && of_rows > 1 &&
-               4 * lines_of_rows(term) * double(line_bytes) > double(target_.l2_bytes);
-    }
-    /// Lines of the rows of a tile at all reduced points.
-    [[nodiscard]] double lines_of_rows(const Value& term) const {
-        std::vector<Axis> axes = kernel_.reduced;
-        axes.push_back({choice_.row_axis.var, choice_.tile.rows});
-        return lines_along(std::get<Load>(term->term), term->dtype, axes);
+               4 * cost_.lines_of_rows(term) * double(line_bytes) > double(target_.l2_bytes);
     }
     /// Columns that share elements are always read where they stand; others if they may.
     [[nodiscard]] Reading reading_of_columns(const Value& term, bool may_stay) const {
         if (!std::holds_alternative<Load>(term->term)) return Reading::packed;
-        if (may_columns_stay(term) && (may_stay || is_overlapping(term, columns() * depth_)))
+        if (may_columns_stay(term) &&
+            (may_stay || cost_.is_overlapping(term, cost_.columns() * depth_)))
             return Reading::in_place;
         return has_lane_conditions() ? Reading::in_place : Reading::packed;
     }
-    /// Whether a panel would hold each element of an operand, on average, at least so often.
-    [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements) const {
-        const auto* load = std::get_if<Load>(&term->term);
-        if (load == nullptr || load->at.computed) return false;
-        const auto [first, last] = value_range(kernel_, load->at.affine);
-        return least_shared * double(last - first + 1) <=
-               double(points(c().batch)) * panel_elements;
-    }
-    /// Whether no two reduced points are read from one run of lines that hardware would fetch.
-    [[nodiscard]] bool stand_apart(const Load& load) const {
-        constexpr std::int64_t run = 1024;
-        const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
-        return std::ranges::none_of(kernel_.reduced, [&](const Axis& axis) {
-            return std::abs(load.at.affine.coefficient(axis.var)) * bytes <= run;
-        });
-    }
-    [[nodiscard]] std::int64_t bytes_of(const Load& load) const {
-        return std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
-    }
-    [[nodiscard]] CacheSets first_level() const { return {way_bytes, target_.l1_bytes}; }
-    /// Of eight ways, as those of CPUs with short vectors: Zen to Zen 3, Haswell.
-    [[nodiscard]] CacheSets second_level() const {
-        return {target_.l2_bytes / 8, target_.l2_bytes};
-    }
-
     /// Where conditions exclude points, what is read at them all the same must be in bounds: panels
     /// hold all points, rows are read whatever the lanes, columns where their mask says.
     [[nodiscard]] bool is_readable() const {
@@ -354,164 +320,11 @@ class Chooser {
         return is_inside_everywhere(kernel_, in_bounds(c().body));
     }
 
-    /// Elements of panels of rows, and of columns.
-    [[nodiscard]] double packed_rows() const {
-        return is_some_packed(choice_.rows) ? double(points(c().rows)) * panels() : 0;
-    }
-    [[nodiscard]] double packed_columns() const {
-        return is_some_packed(choice_.columns) ? columns() * panels() : 0;
-    }
-    [[nodiscard]] double panels() const { return double(points(c().batch)) * depth_; }
-    [[nodiscard]] double packed_elements() const { return packed_rows() + packed_columns(); }
-
-    /// A step of its own, in which each element is read and written; of what no cache holds the
-    /// panel comes from memory again.
-    [[nodiscard]] double packing_cycles() const {
-        constexpr double copied = 0.3;
-        constexpr double from_memory = 1;
-        // `C[a,b,c,d,e] := A[e,f,b,a,d]*B[c,f]` of 24 to 32 each: 40 ms (Zen 3), not 20.
-        constexpr double single = 2;
-        constexpr double step = 500;
-        const double elements = packed_elements();
-        const double bytes = elements * double(size_bytes(panel_dtype(kernel_, choice_)));
-        if (elements == 0) return 0;
-        if (bytes <= 8 * double(target_.l2_bytes)) return step + elements * copied;
-        const auto brought = [&](const auto& operands, const auto& readings, const Axis& along) {
-            return packs_single_elements(kernel_, operands, readings, along) ? single : from_memory;
-        };
-        return step + elements * copied +
-               packed_rows() * brought(c().row_operands, choice_.rows, choice_.row_axis) +
-               packed_columns() * brought(c().column_operands, choice_.columns, c().lane);
-    }
-    /// What lines take to come, of operands that are read where they stand and that no cache keeps
-    /// until the next tile asks for them.
-    [[nodiscard]] double line_cycles() const {
-        constexpr double of_row = 20;  // each from a page of its own, of much memory
-        constexpr double of_second_level = 1.2;
-        constexpr double of_panel = 0.5;  // from the second-level cache, beside AVX2's operations
-        const TileShape& tile = choice_.tile;
-        const auto tiles = double(choice_.tiles);
-        const auto cache = double(target_.l2_bytes);
-        double cycles = 0;
-        for (std::size_t i = 0; i < choice_.columns.size(); ++i) {
-            const Value& term = c().column_operands[i].term;
-            const double bytes = double(tile.columns()) * double(size_bytes(term->dtype));
-            const bool is_streamed = 2 * depth_ * bytes > double(target_.l1_bytes);
-            if (choice_.columns[i] == Reading::packed && is_streamed && has_short_vectors(target_))
-                cycles += tiles * depth_ * bytes / double(line_bytes) * of_panel;
-            if (choice_.columns[i] != Reading::in_place || is_overlapping(term, columns() * depth_))
-                continue;
-            const auto& load = std::get<Load>(term->term);
-            const bool is_lost = 3 * depth_ * bytes > cache && stand_apart(load);
-            if (row_tiles() > 1 && (is_lost || !is_spread(load, bytes_of(load), kernel_.reduced)))
-                cycles += tiles * depth_ * cycles_of_columns_apart(load, bytes);
-        }
-        for (std::size_t i = 0; i < choice_.rows.size(); ++i) {
-            const Value& term = c().row_operands[i].term;
-            if (choice_.rows[i] != Reading::in_place) continue;
-            const auto& load = std::get<Load>(term->term);
-            const auto bytes = double(size_bytes(term->dtype));
-            const bool is_beside = load.at.affine.coefficient(choice_.row_axis.var) == 1;
-            const bool is_far = double(kernel_.nest.at(load.buffer).elements) * bytes > 4 * cache;
-            if (!is_beside) {
-                cycles += tiles * cycles_of_rows_apart(term);
-                continue;
-            }
-            const double first = double(row_tiles()) * double(points(c().batch));
-            const double lines = depth_ * std::ceil(double(tile.rows) * bytes / double(line_bytes));
-            if (overflow_sets(load, bytes_of(load), kernel_.reduced, first_level()))
-                cycles += tiles * lines * of_second_level;
-            if (is_far && !is_spread(load, bytes_of(load), kernel_.reduced))
-                cycles += first * lines * of_row;
-        }
-        return cycles;
-    }
-    /// Of a tile at a reduced point, whose lines of columns come from the second-level cache or,
-    /// where their sets of it are too few, the third-level one. Those of a tile are asked for
-    /// ahead; of AVX2 fewer operations hide that each takes a while (Zen 3, products of 256x256 and
-    /// 1024x784 by 784x1024 in tiles of 4x2 and 6x2 vectors).
-    [[nodiscard]] double cycles_of_columns_apart(const Load& load, double bytes) const {
-        constexpr double at_least = 0.8;
-        constexpr double of_second_level = 6.6;
-        constexpr double of_third_level = 12;
-        const double lines = std::ceil(bytes / double(line_bytes));
-        if (!has_short_vectors(target_)) return lines * at_least;
-        const double hidden = double(choice_.rows_of_tile() * choice_.tile.vectors) *
-                              vector_cycles(kernel_, choice_, target_);
-        const bool is_third = overflow_sets(load, bytes_of(load), kernel_.reduced, second_level());
-        const double each = is_third ? of_third_level : of_second_level;
-        return std::max(lines * at_least, lines * each - hidden);
-    }
-    /// Of a tile whose rows stand in lines of their own: those that the first-level cache does not
-    /// hold come again, unless they are read so fully that hardware has fetched them.
-    [[nodiscard]] double cycles_of_rows_apart(const Value& term) const {
-        constexpr double of_conflict = 1.3;      // 8x2048 by 2048x2048 transposed: 2.0 ms, not 1.1
-        constexpr double of_second_level = 0.6;  // they overlap
-        constexpr double of_third_level = 4;
-        constexpr double points_of_full_line = 8;
-        const auto& load = std::get<Load>(term->term);
-        if (share_too_few_sets(load, bytes_of(load), {choice_.row_axis.var, choice_.tile.rows},
-                               first_level()))
-            return of_conflict * double(choice_.tile.rows) * depth_;
-        const double lines = lines_of_rows(term);
-        const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
-        if (!is_sparse || lines * double(line_bytes) <= double(target_.l1_bytes)) return 0;
-        // Tiles until one reads the same lines again: the next along another axis does, or, where
-        // neighbours are those of a batch, the same tile of the next one.
-        const bool is_of_batch = std::ranges::any_of(
-            c().batch, [&](const Axis& axis) { return load.at.affine.coefficient(axis.var) == 1; });
-        const double between = is_of_batch
-                                   ? double(row_tiles())
-                                   : double(ceil_div(choice_.row_axis.extent, choice_.tile.rows));
-        const bool is_lost = 2 * between * lines * double(line_bytes) > double(target_.l2_bytes);
-        return lines * (is_lost ? of_third_level : of_second_level);
-    }
-    /// An element of the result. Where neighbours in a large one are those of a batch, lines are
-    /// gone from caches before the next element is written to them.
-    [[nodiscard]] double cycles_of_write() const {
-        // `C[a,c,b,z] := A[k,z,b,a]*B[c,z,k]` of 9x67x159x28 and 32x67x9 took some 8 cycles an
-        // element beside its products (Zen 4).
-        constexpr double scattered_far = 7.5;
-        const double near = write_cycles(kernel_, c().lane);
-        const bool is_far = std::ranges::any_of(kernel_.writes, [&](const Store& write) {
-            const Buffer& buffer = kernel_.nest.at(write.buffer);
-            const bool is_large = double(buffer.elements) * double(size_bytes(buffer.dtype)) >
-                                  double(target_.l2_bytes);
-            return is_large && std::ranges::any_of(c().batch, [&](const Axis& axis) {
-                       return write.at.affine.coefficient(axis.var) == 1;
-                   });
-        });
-        return is_far && near > 1 ? std::max(near, scattered_far) : near;
-    }
-    /// Operations, and what loads take beside them; panels; writes.
-    [[nodiscard]] double cycles() const {
-        const TileShape& tile = choice_.tile;
-        const auto rows = double(choice_.rows_of_tile());
-        // A unit of the target is busy for so long with one vector.
-        const bool is_half = is_half_vector(kernel_, tile.lanes, target_);
-        const double turns = target_.unit_bytes < target_.vector_bytes && !is_half ? 2 : 1;
-        const double area = turns * rows * double(tile.vectors);
-        // Of a point and a vector: what a body costs beside its two loads, where a multiply-add is
-        // two. Pairs of points are one operation.
-        const double operations =
-            choice_.pairing == Pairing::pairs ? 1 : std::max(1.0, (body_cost(kernel_) - 2) / 2);
-        // Each sum waits for its last operation alone, four cycles, in which two units do eight.
-        const double latency = std::max(1.0, 8 / (area * operations));
-        // As many loads as operations can be done in a cycle: two. Where that is enough, each still
-        // takes an issue slot beside them.
-        const double busy = (rows + turns * double(tile.vectors)) / (area * operations);
-        const double slots = turns * (rows + double(tile.vectors)) / area;
-        const double loads = std::max(1.0, busy) + 0.1 * slots;
-        return double(choice_.tiles) * depth_ * rows * double(tile.vectors) *
-                   vector_cycles(kernel_, choice_, target_) * latency * loads +
-               choice_.packing_cycles + line_cycles() +
-               cycles_of_write() * double(points(kernel_.free));
-    }
-
     const Kernel& kernel_;
     double depth_;  ///< reduced points
     const Target& target_;
     ContractionChoice choice_;
+    ContractionCycles cost_;
 };
 
 /// Whether some operand has neighbours along the axis.

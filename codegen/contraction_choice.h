@@ -23,14 +23,14 @@ struct ContractionChoice {
     Contraction contraction;
     /// The kernel that is contracted, where two of the free axes are one: the lane axis.
     std::optional<Flattened> flattened = std::nullopt;
-    Axis row_axis;  ///< the one of the rows that is tiled: the longest
+    Axis row_axis = {};  ///< the one of the rows that is tiled: the longest
     /// Axes of the rows that each tile has whole, beside all of a short row axis: its rows are the
     /// points of all of these.
     std::vector<Axis> whole_rows = {};
-    TileShape tile;                   ///< rows: along `row_axis`
-    std::vector<Reading> rows;        ///< by row operand
-    std::vector<Reading> columns;     ///< by column operand
-    Pairing pairing = Pairing::none;  ///< pairs: both operands are packed, in bf16
+    TileShape tile = {};                ///< rows: along `row_axis`
+    std::vector<Reading> rows = {};     ///< by row operand
+    std::vector<Reading> columns = {};  ///< by column operand
+    Pairing pairing = Pairing::none;    ///< pairs: both operands are packed, in bf16
     std::int64_t tiles = 0;
     double cycles = 0;  ///< of the tiles and of packing, roughly
     double packing_cycles = 0;

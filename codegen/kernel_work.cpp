@@ -89,46 +89,6 @@ class ConditionalPoints {
     double points_ = 0;
 };
 
-/// The points of the axes that affine conditions leave. Axes that no condition ties together
-/// multiply.
-double points_left(std::vector<Axis> axes, Conditions conditions) {
-    double product = 1;
-    while (!axes.empty()) {
-        std::vector<Axis> tied = {axes.back()};
-        Conditions own;
-        const auto is_tied = [&](const AffineForm& form) {
-            return std::ranges::any_of(
-                tied, [&](const Axis& axis) { return form.coefficient(axis.var) != 0; });
-        };
-        const auto take = [&](std::vector<AffineForm>& from, std::vector<AffineForm>& to) {
-            const auto taken = std::ranges::stable_partition(
-                from, [&](const AffineForm& form) { return !is_tied(form); });
-            to.insert(to.end(), taken.begin(), taken.end());
-            from.erase(taken.begin(), taken.end());
-        };
-        for (std::size_t known = 0; known != tied.size();) {
-            known = tied.size();
-            take(conditions.at_least_zero, own.at_least_zero);
-            take(conditions.equal_zero, own.equal_zero);
-            for (const std::vector<AffineForm>* forms : {&own.at_least_zero, &own.equal_zero})
-                for (const AffineForm& form : *forms)
-                    for (const Axis& axis : axes)
-                        if (form.coefficient(axis.var) != 0 &&
-                            std::ranges::find(tied, axis) == tied.end())
-                            tied.push_back(axis);
-        }
-        std::erase_if(
-            axes, [&](const Axis& axis) { return std::ranges::find(tied, axis) != tied.end(); });
-        product *= ConditionalPoints(std::move(tied), own).run();
-    }
-    const bool never_hold =
-        std::ranges::any_of(conditions.at_least_zero,
-                            [](const AffineForm& form) { return form.constant < 0; }) ||
-        std::ranges::any_of(conditions.equal_zero,
-                            [](const AffineForm& form) { return form.constant != 0; });
-    return never_hold ? 0 : product;
-}
-
 // Operations.
 
 /// A subtraction, `add(a, neg(b))`, is one; a choice is none.
@@ -293,6 +253,45 @@ void count_touches(Counter& counter, const Kernel& kernel,
 }
 
 }  // namespace
+
+// Axes that no condition ties together multiply.
+double points_left(std::vector<Axis> axes, Conditions conditions) {
+    double product = 1;
+    while (!axes.empty()) {
+        std::vector<Axis> tied = {axes.back()};
+        Conditions own;
+        const auto is_tied = [&](const AffineForm& form) {
+            return std::ranges::any_of(
+                tied, [&](const Axis& axis) { return form.coefficient(axis.var) != 0; });
+        };
+        const auto take = [&](std::vector<AffineForm>& from, std::vector<AffineForm>& to) {
+            const auto taken = std::ranges::stable_partition(
+                from, [&](const AffineForm& form) { return !is_tied(form); });
+            to.insert(to.end(), taken.begin(), taken.end());
+            from.erase(taken.begin(), taken.end());
+        };
+        for (std::size_t known = 0; known != tied.size();) {
+            known = tied.size();
+            take(conditions.at_least_zero, own.at_least_zero);
+            take(conditions.equal_zero, own.equal_zero);
+            for (const std::vector<AffineForm>* forms : {&own.at_least_zero, &own.equal_zero})
+                for (const AffineForm& form : *forms)
+                    for (const Axis& axis : axes)
+                        if (form.coefficient(axis.var) != 0 &&
+                            std::ranges::find(tied, axis) == tied.end())
+                            tied.push_back(axis);
+        }
+        std::erase_if(
+            axes, [&](const Axis& axis) { return std::ranges::find(tied, axis) != tied.end(); });
+        product *= ConditionalPoints(std::move(tied), own).run();
+    }
+    const bool never_hold =
+        std::ranges::any_of(conditions.at_least_zero,
+                            [](const AffineForm& form) { return form.constant < 0; }) ||
+        std::ranges::any_of(conditions.equal_zero,
+                            [](const AffineForm& form) { return form.constant != 0; });
+    return never_hold ? 0 : product;
+}
 
 Work work_of(const Kernel& kernel) {
     Counter counter(kernel);

@@ -249,43 +249,49 @@ class Packer {
     /// of points at a time: the rows of memory that a block touches serve the next panels too.
     Body interleave() {
         cut_points();
-        Lanes lanes;
-        lanes.lanes = lanes_of_line();
-        lanes.unroll = ceil_div(tiling_.step, lanes.lanes);
-        if (tiling_.step % lanes.lanes != 0) lanes.limit = bound(tiling_.step);
-        Body body;
-        // Right before the elements where all panels have an edge: the line is in the first cache.
-        const bool is_apart = tiling_.has_edge() && (tile_.extent > 1 || squares_);
-        if (is_apart) {
-            const Value is_last = make_operation(
-                Op::eq, {make_index(form(tile_.var)), make_integer(tile_.extent - 1)},
-                DType::boolean);
-            append(body, guarded(is_last, over_outer_squares(over_points([&](const Points& at) {
-                                     return zero_edge(lanes, at);
-                                 }))));
-        }
-        const Lanes whole = lanes;
-        if (tiling_.has_edge())
-            lanes.limit = with(lanes.limit, form(tiling_.axis.extent) - first());
-        if (squares_) {
-            append(body, transpose(lanes));
-            return body;
-        }
-        append(body, over_points([&](const Points& at) {
-                   Body lines = tiling_.has_edge() && !is_apart ? zero_edge(whole, at) : Body{};
-                   append(lines, vectors_of_elements(lanes, at, form(0)));
-                   return lines;
-               }));
+        if (!tiling_.has_edge()) return lines_of(tiling_.step);
+        const std::int64_t inside = tiling_.axis.extent - (tile_.extent - 1) * tiling_.step;
+        // Zeros right before the elements where all panels have an edge: the line is in the first
+        // cache.
+        if (tile_.extent == 1 && !squares_)
+            return over_points([&](const Points& at) {
+                Body body = zero_edge(inside, at);
+                append(body, vectors_of_elements(line_of(inside), at, form(0)));
+                return body;
+            });
+        Body last = over_outer_squares(
+            over_points([&](const Points& at) { return zero_edge(inside, at); }));
+        append(last, lines_of(inside));
+        if (tile_.extent == 1) return last;
+        // Apart from the others, so that the bounds of all are constants.
+        const auto test = [&](Op op) {
+            return make_operation(op, {make_index(form(tile_.var)), make_integer(tile_.extent - 1)},
+                                  DType::boolean);
+        };
+        Body body = guarded(test(Op::eq), std::move(last));
+        append(body, guarded(test(Op::ne), lines_of(tiling_.step)));
         return body;
     }
-    /// The vectors of a line of the last tile that reach beyond the axis, as zeros.
-    Body zero_edge(const Lanes& lanes, const Points& at) {
-        const std::int64_t inside = tiling_.axis.extent - (tile_.extent - 1) * tiling_.step;
-        const std::int64_t whole = inside / lanes.lanes;
-        Lanes beyond{lanes.lanes, lanes.unroll - whole, lanes.limit};
-        for (BoundTerm& term : beyond.limit) term.form.constant -= whole * lanes.lanes;
+    /// So many elements of a line.
+    [[nodiscard]] Lanes line_of(std::int64_t elements) const {
+        Lanes lanes{lanes_of_line(), ceil_div(elements, lanes_of_line()), {}};
+        if (elements % lanes.lanes != 0) lanes.limit = bound(elements);
+        return lanes;
+    }
+    /// So many elements of all lines of a panel.
+    Body lines_of(std::int64_t elements) {
+        if (squares_) return transpose(elements);
+        return over_points(
+            [&](const Points& at) { return vectors_of_elements(line_of(elements), at, form(0)); });
+    }
+    /// The vectors of a line of the last tile that reach beyond the elements inside, as zeros.
+    Body zero_edge(std::int64_t inside, const Points& at) {
+        Lanes beyond = line_of(tiling_.step);
+        const std::int64_t first = inside / beyond.lanes * beyond.lanes;
+        beyond.unroll -= first / beyond.lanes;
+        for (BoundTerm& term : beyond.limit) term.form.constant -= first;
         return over_lanes(kernel_.nest, beyond, [&](const AffineForm& offset) {
-            return store_at({at.to, 0}, form(whole * lanes.lanes) + offset);
+            return store_at({at.to, 0}, form(first) + offset);
         });
     }
     /// The lines of one reduced point, or of a pair, from element `start` on.
@@ -381,13 +387,9 @@ class Packer {
         return wrap({{*squares_, bound(first), with(bound(squares_->extent), end)}},
                     std::move(body));
     }
-    Body transpose(const Lanes& lines_of_rest) {
+    Body transpose(std::int64_t elements) {
         Nest& nest = kernel_.nest;
-        Lanes lanes = lines_of_rest;
-        lanes.lanes = side_of_square_;
-        const std::int64_t filled =
-            tile_.extent > 1 ? tiling_.step : std::min(tiling_.step, tiling_.axis.extent);
-        lanes.unroll = ceil_div(filled, lanes.lanes);
+        const Lanes lanes{side_of_square_, ceil_div(elements, side_of_square_), {}};
         const Axis last = *squares_;
         const VarId start = nest.add(Var{nest.at(last.var).name + "0"});
         const VarId square = nest.add(Var{"square"});
@@ -397,8 +399,8 @@ class Packer {
         const bool is_paired = step > 1;
         const std::int64_t length = step * lanes.lanes;
         const std::int64_t whole = last.extent / length * length;
-        Lanes across{lanes.lanes, 1, lanes.limit};
-        for (BoundTerm& term : across.limit) term.form = term.form - element;
+        Lanes across{lanes.lanes, 1, {}};
+        if (elements % lanes.lanes != 0) across.limit = bound(form(elements) - element);
         const auto lines = [&](Points at) {
             at.to.replace(last.var, form(start) + form(point, step));
             Body loop;
@@ -414,7 +416,7 @@ class Packer {
         };
         const auto rest = [&](const Points& at) {
             const auto vectors = [&](const Points& each) {
-                return vectors_of_elements(lines_of_rest, each, form(0));
+                return vectors_of_elements(line_of(elements), each, form(0));
             };
             if (is_paired) return over_pairs(bound(whole), bound(last.extent), vectors);
             Body loop;

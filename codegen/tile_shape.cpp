@@ -77,6 +77,7 @@ std::vector<TileShape> all_tiles(const Contraction& contraction, std::int64_t ro
         for (std::int64_t rows = std::min(most, row_extent); rows > 0; --rows)
             tiles.push_back({rows, vectors, of_row.lanes});
     }
+    if (tiles.empty()) tiles.push_back({1, 1, of_row.lanes});
     return tiles;
 }
 

@@ -1,6 +1,8 @@
 // codegen/cpu/emit_memory.cpp – loads and stores
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
+#include <numeric>
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
@@ -268,7 +270,41 @@ void NestEmitter::store_lanes(const Store& store, const Access& access, Wide val
     const auto store_some = [&] { ir_.CreateMaskedStore(lanes.value(), pointer, align, mask); };
     if (has_masked_stores(target_)) return store_some();
     // AVX2 has masked stores, too, but Zen 3 takes a dozen cycles for each; most masks are full.
+    if (const std::optional<unsigned> first = first_lanes(mask))
+        return store_first(*first, lanes, pointer, align);
     either(ir_.CreateAndReduce(mask), store_all, store_some);
+}
+
+/// Of a mask that is known to be of the first lanes alone, how many these are.
+std::optional<unsigned> NestEmitter::first_lanes(llvm::Value* mask) const {
+    const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+    if (known == nullptr) return std::nullopt;
+    unsigned first = 0;
+    bool is_over = false;
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+        const auto* is_set =
+            llvm::dyn_cast_or_null<llvm::ConstantInt>(known->getAggregateElement(lane));
+        if (is_set == nullptr || (is_set->isOne() && is_over)) return std::nullopt;
+        is_over = is_set->isZero();
+        first += is_set->isOne() ? 1 : 0;
+    }
+    return first;
+}
+
+/// Six lanes as four and two.
+void NestEmitter::store_first(unsigned count, Wide lanes, llvm::Value* pointer, llvm::Align align) {
+    llvm::Type* element = lanes.type()->getScalarType();
+    for (unsigned start = 0; start < count;) {
+        const unsigned width = std::bit_floor(count - start);
+        llvm::SmallVector<int> from(width);
+        std::iota(from.begin(), from.end(), int(start));
+        llvm::Value* piece = width == 1 ? ir_.CreateExtractElement(lanes.value(), start)
+                                        : ir_.CreateShuffleVector(lanes.value(), from);
+        const std::uint64_t bytes = start * (element->getScalarSizeInBits() / 8);
+        ir_.CreateAlignedStore(piece, ir_.CreateConstGEP1_64(element, pointer, start),
+                               llvm::commonAlignment(align, bytes));
+        start += width;
+    }
 }
 
 /// All lanes store to one place: the last one that runs stays.

@@ -128,6 +128,33 @@ TEST_CASE("text and assembly show vectors of the target") {
           std::string::npos);
 }
 
+TEST_CASE("AVX2 stores the first lanes of a vector in pieces") {
+    const Target host = cpu::host_target();
+    const Target avx2 = cpu::named_target("avx2");
+    for (std::int64_t count = 0; count <= 8; ++count) {
+        Builder b("first");
+        const BufferId x = b.argument("x", DType::f32, 8);
+        const BufferId y = b.argument("y", DType::f32, 8, true);
+        const VarId lane = b.var("lane");
+        LoopBound upper = bound(8);
+        upper.push_back({form(count)});
+        const Nest nest =
+            b.finish(1, {make_loop(lane, Bind::vector, bound(0), upper,
+                                   {make_store(y, {form(lane)}, b.load(x, form(lane)))})});
+        const std::string text = cpu::emit_text({&nest, 1}, avx2);
+        CHECK_MESSAGE(text.find("llvm.masked.store") == std::string::npos, text);
+        CHECK((text.find("store <4 x float>") != std::string::npos) == (count >= 4 && count < 8));
+
+        const cpu::Module module(cpu::compile({&nest, 1}, host.vector_bytes > 32 ? avx2 : host));
+        std::vector<float> from = {1, 2, 3, 4, 5, 6, 7, 8};
+        std::vector<float> to(8, 9);
+        void* buffers[] = {from.data(), to.data()};
+        module.kernel(0)(0, 1, buffers);
+        std::fill(from.begin() + count, from.end(), 9.0F);
+        CHECK(to == from);
+    }
+}
+
 TEST_CASE("AVX2 stores whole vectors where a mask is full") {
     Builder b("some");
     const BufferId x = b.argument("x", DType::f32, 8);

@@ -1,0 +1,293 @@
+// codegen/contraction_cycles.cpp – what a contraction costs in the tiles of a choice
+#include "codegen/contraction_cycles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "base/integer.h"
+#include "codegen/kernel_work.h"
+#include "codegen/nest_walk.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Columns are read where they stand when a panel would hold each element so often, on average, ...
+constexpr double least_shared = 2;
+
+/// The part of the points that the bounds of loops leave: conditions of lanes are masks.
+double share_of_loops(const Kernel& kernel, const Axis& lane) {
+    constexpr double least = 1.0 / 1024;
+    Conditions bounds;
+    const auto is_bound = [&](const AffineForm& form) { return form.coefficient(lane.var) == 0; };
+    std::ranges::copy_if(kernel.conditions.at_least_zero, std::back_inserter(bounds.at_least_zero),
+                         is_bound);
+    std::ranges::copy_if(kernel.conditions.equal_zero, std::back_inserter(bounds.equal_zero),
+                         is_bound);
+    if (bounds.is_empty()) return 1;
+    std::vector<Axis> axes = kernel.free;
+    axes.insert(axes.end(), kernel.reduced.begin(), kernel.reduced.end());
+    const double left = points_left(axes, std::move(bounds));
+    return std::max(least, left / (double(points(kernel.free)) * double(points(kernel.reduced))));
+}
+
+}  // namespace
+
+ContractionCycles::ContractionCycles(const Kernel& kernel, const ContractionChoice& choice,
+                                     const Target& target)
+    : kernel_(kernel),
+      choice_(choice),
+      target_(target),
+      depth_(double(points(kernel.reduced))),
+      share_(share_of_loops(kernel, choice.contraction.lane)) {}
+
+std::int64_t ContractionCycles::row_tiles() const {
+    const std::int64_t extent = choice_.row_axis.extent;
+    return points(c().rows) / (extent * points(choice_.whole_rows)) *
+           ceil_div(extent, choice_.tile.rows);
+}
+std::int64_t ContractionCycles::column_tiles() const {
+    return points(c().columns) * ceil_div(c().lane.extent, choice_.tile.columns());
+}
+double ContractionCycles::columns() const {
+    return double(points(c().columns)) * double(c().lane.extent);
+}
+
+bool ContractionCycles::is_overlapping(const Value& term, double panel_elements) const {
+    const auto* load = std::get_if<Load>(&term->term);
+    if (load == nullptr || load->at.computed) return false;
+    const auto [first, last] = value_range(kernel_, load->at.affine);
+    return least_shared * double(last - first + 1) <= double(points(c().batch)) * panel_elements;
+}
+double ContractionCycles::lines_of_rows(const Value& term) const {
+    std::vector<Axis> axes = kernel_.reduced;
+    axes.push_back({choice_.row_axis.var, choice_.tile.rows});
+    return lines_along(std::get<Load>(term->term), term->dtype, axes);
+}
+
+// Caches.
+
+std::int64_t ContractionCycles::bytes_of(const Load& load) const {
+    return std::int64_t(size_bytes(kernel_.nest.at(load.buffer).dtype));
+}
+CacheSets ContractionCycles::first_level() const { return {way_bytes, target_.l1_bytes}; }
+/// Of eight ways, as those of CPUs with short vectors: Zen to Zen 3, Haswell.
+CacheSets ContractionCycles::second_level() const {
+    return {target_.l2_bytes / 8, target_.l2_bytes};
+}
+/// Whether no two reduced points are read from one run of lines that hardware would fetch.
+bool ContractionCycles::stand_apart(const Load& load) const {
+    constexpr std::int64_t run = 1024;
+    return std::ranges::none_of(kernel_.reduced, [&](const Axis& axis) {
+        return std::abs(load.at.affine.coefficient(axis.var)) * bytes_of(load) <= run;
+    });
+}
+/// Whether the first-level cache has sets for the lines of columns of all reduced points.
+bool ContractionCycles::is_kept(const Load& load) const {
+    return has_short_vectors(target_)
+               ? !overflow_sets(load, bytes_of(load), kernel_.reduced, first_level())
+               : is_spread(load, bytes_of(load), kernel_.reduced);
+}
+
+// Panels.
+
+double ContractionCycles::packed_rows() const {
+    return is_some_packed(choice_.rows) ? double(points(c().rows)) * panels() : 0;
+}
+double ContractionCycles::packed_columns() const {
+    return is_some_packed(choice_.columns) ? columns() * panels() : 0;
+}
+
+double ContractionCycles::packing() const {
+    constexpr double from_memory = 1;
+    // `C[a,b,c,d,e] := A[e,f,b,a,d]*B[c,f]` of 24 to 32 each: 40 ms (Zen 3), not 20.
+    constexpr double single = 2;
+    constexpr double step = 500;
+    const double elements = packed_elements();
+    if (elements == 0) return 0;
+    const double bytes = elements * double(size_bytes(panel_dtype(kernel_, choice_)));
+    const bool is_kept = bytes <= 8 * double(target_.l2_bytes);
+    const auto of_element = [&](const auto& operands, const auto& readings, const Axis& along) {
+        const double moved = of_packing(operands, readings, along);
+        if (is_kept) return moved;
+        return moved +
+               (packs_single_elements(kernel_, operands, readings, along) ? single : from_memory);
+    };
+    return step + packed_rows() * of_element(c().row_operands, choice_.rows, choice_.row_axis) +
+           packed_columns() * of_element(c().column_operands, choice_.columns, c().lane);
+}
+/// Of an element of a panel along `along`: of AVX2 those that stand neither side by side nor in
+/// rows of a square are gathered one by one.
+double ContractionCycles::of_packing(const std::vector<Operand>& operands,
+                                     const std::vector<Reading>& readings,
+                                     const Axis& along) const {
+    constexpr double copied = 0.3;
+    constexpr double gathered = 3;
+    constexpr std::int64_t side = 8;
+    if (!has_short_vectors(target_)) return copied;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        const auto* load = std::get_if<Load>(&operands[i].term->term);
+        if (readings[i] != Reading::packed || load == nullptr) continue;
+        const auto is_near = [&](const Axis& axis) {
+            return std::abs(load->at.affine.coefficient(axis.var)) == 1;
+        };
+        const auto is_row = [&](const Axis& axis) { return is_near(axis) && axis.extent >= side; };
+        if (!is_near(along) && std::ranges::none_of(kernel_.reduced, is_row) &&
+            std::ranges::none_of(kernel_.free, is_row))
+            return gathered;
+    }
+    return copied;
+}
+
+// Lines.
+
+/// What lines take to come, of operands that are read where they stand and that no cache keeps
+/// until the next tile asks for them.
+double ContractionCycles::of_lines() const {
+    double cycles = 0;
+    for (std::size_t i = 0; i < choice_.columns.size(); ++i) cycles += of_columns(i);
+    for (std::size_t i = 0; i < choice_.rows.size(); ++i) cycles += of_rows(i);
+    return cycles;
+}
+double ContractionCycles::of_columns(std::size_t operand) const {
+    constexpr double of_panel = 0.5;  // from the second-level cache, beside AVX2's operations
+    const Value& term = c().column_operands[operand].term;
+    const double bytes = double(choice_.tile.columns()) * double(size_bytes(term->dtype));
+    const double all = double(choice_.tiles) * depth_;
+    if (choice_.columns[operand] == Reading::packed) {
+        const bool is_streamed = 2 * depth_ * bytes > double(target_.l1_bytes);
+        return is_streamed && has_short_vectors(target_) ? all * bytes / line_bytes * of_panel : 0;
+    }
+    if (is_overlapping(term, columns() * depth_)) return 0;
+    const auto& load = std::get<Load>(term->term);
+    const bool is_lost = 3 * depth_ * bytes > double(target_.l2_bytes) && stand_apart(load);
+    // Of a line that is read in part, the next tile reads the rest.
+    const bool is_part = has_short_vectors(target_) && bytes < line_bytes;
+    const bool is_read_again = row_tiles() > 1 || is_part;
+    return is_read_again && (is_lost || !is_kept(load)) ? all * of_columns_apart(load, bytes) : 0;
+}
+/// Of a tile at a reduced point, whose lines of columns come from the second-level cache or, where
+/// their sets of it are too few, the third-level one. Those of a tile are asked for ahead; of AVX2
+/// fewer operations hide that each takes a while (Zen 3, products of 256x256, 64x4096 by 4096x64
+/// and 16x1024 by 1024x1024 in tiles of 4x2 and 6x2 vectors).
+double ContractionCycles::of_columns_apart(const Load& load, double bytes) const {
+    constexpr double at_least = 0.8;
+    constexpr double of_second_level = 5;
+    constexpr double of_third_level = 12;
+    const double lines = std::ceil(bytes / double(line_bytes));
+    if (!has_short_vectors(target_)) return lines * at_least;
+    const double hidden = double(choice_.rows_of_tile() * choice_.tile.vectors) *
+                          vector_cycles(kernel_, choice_, target_);
+    const bool is_third = overflow_sets(load, bytes_of(load), kernel_.reduced, second_level());
+    const double each = is_third ? of_third_level : of_second_level;
+    return std::max(lines * at_least, lines * each - hidden);
+}
+double ContractionCycles::of_rows(std::size_t operand) const {
+    constexpr double of_row = 20;  // each from a page of its own, of much memory
+    constexpr double of_second_level = 1.2;
+    const Value& term = c().row_operands[operand].term;
+    if (choice_.rows[operand] != Reading::in_place) return 0;
+    const auto& load = std::get<Load>(term->term);
+    const auto bytes = double(bytes_of(load));
+    const auto tiles = double(choice_.tiles);
+    if (load.at.affine.coefficient(choice_.row_axis.var) != 1) return tiles * of_rows_apart(term);
+    double cycles = 0;
+    const double lines = depth_ * std::ceil(double(choice_.tile.rows) * bytes / double(line_bytes));
+    if (overflow_sets(load, bytes_of(load), kernel_.reduced, first_level()))
+        cycles += tiles * lines * of_second_level;
+    const bool is_far =
+        double(kernel_.nest.at(load.buffer).elements) * bytes > 4 * double(target_.l2_bytes);
+    if (is_far && !is_spread(load, bytes_of(load), kernel_.reduced))
+        cycles += double(row_tiles()) * double(points(c().batch)) * lines * of_row;
+    return cycles;
+}
+/// Of a tile whose rows stand in lines of their own: those that the first-level cache does not hold
+/// come again, unless they are read so fully that hardware has fetched them.
+double ContractionCycles::of_rows_apart(const Value& term) const {
+    constexpr double of_conflict = 1.3;  // 8x2048 by 2048x2048 transposed: 2.0 ms, not 1.1
+    constexpr double points_of_full_line = 8;
+    const bool is_short = has_short_vectors(target_);
+    // They overlap. Of AVX2: `dX[n,c,t,p] := sum[o,u,v](dY[n,o,t-u,p-v]*W[o,c,2*u,2*v])` of
+    // 8x64x29x29 and 2x2 taps, four images a tile, 4.9 ms, not 2.4 (Zen 3).
+    const double of_second_level = is_short ? 2.4 : 0.6;
+    const double of_third_level = is_short ? 3 : 4;
+    const auto& load = std::get<Load>(term->term);
+    const std::int64_t of_columns = is_short ? 1 : 0;  // a line beside the rows
+    const Axis rows{choice_.row_axis.var, choice_.tile.rows + of_columns};
+    if (share_too_few_sets(load, bytes_of(load), rows, first_level()))
+        return of_conflict * double(choice_.tile.rows) * depth_;
+    const double lines = lines_of_rows(term);
+    const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
+    const double panel = is_short ? depth_ * double(choice_.tile.columns() * bytes_of(load)) : 0;
+    if (!is_sparse || lines * line_bytes + panel <= double(target_.l1_bytes)) return 0;
+    // Tiles until one reads the same lines again: the next along another axis does, or, where
+    // neighbours are those of a batch, the same tile of the next one.
+    const bool is_of_batch = std::ranges::any_of(
+        c().batch, [&](const Axis& axis) { return load.at.affine.coefficient(axis.var) == 1; });
+    const double between = is_of_batch
+                               ? double(row_tiles())
+                               : double(ceil_div(choice_.row_axis.extent, choice_.tile.rows));
+    const bool is_lost = 2 * between * lines * double(line_bytes) > double(target_.l2_bytes);
+    return lines * (is_lost ? of_third_level : of_second_level);
+}
+
+// All.
+
+/// An element of the result. Where neighbours in a large one are those of a batch, lines are gone
+/// from caches before the next element is written to them.
+double ContractionCycles::of_write() const {
+    // `C[a,c,b,z] := A[k,z,b,a]*B[c,z,k]` of 9x67x159x28 and 32x67x9 took some 8 cycles an element
+    // beside its products (Zen 4).
+    constexpr double scattered_far = 7.5;
+    // AVX2 has no masked stores: each element is one, or is moved to its place one by one.
+    const double step = write_cycles(kernel_, c().lane);
+    const double near = has_short_vectors(target_) && step > 0.1 ? 2 * step : step;
+    const bool is_far = std::ranges::any_of(kernel_.writes, [&](const Store& write) {
+        const Buffer& buffer = kernel_.nest.at(write.buffer);
+        const bool is_large =
+            double(buffer.elements) * double(size_bytes(buffer.dtype)) > double(target_.l2_bytes);
+        return is_large && std::ranges::any_of(c().batch, [&](const Axis& axis) {
+                   return write.at.affine.coefficient(axis.var) == 1;
+               });
+    });
+    return is_far && near > 1 ? std::max(near, scattered_far) : near;
+}
+
+/// Of an operation, in parts: masks of columns took a fifth of the gradients of 3x3 convolutions
+/// with 64 and 128 channels on Zen 3, copies that need none (codegen/padded_columns.h) less.
+double ContractionCycles::of_masks() const {
+    constexpr double masked = 1.1;
+    const bool has_masks = std::ranges::any_of(
+        kernel_.conditions.at_least_zero,
+        [&](const AffineForm& form) { return form.coefficient(c().lane.var) != 0; });
+    return has_masks && has_short_vectors(target_) ? masked : 1;
+}
+
+double ContractionCycles::all() const {
+    const TileShape& tile = choice_.tile;
+    const auto rows = double(choice_.rows_of_tile());
+    // A unit of the target is busy for so long with one vector.
+    const bool is_half = is_half_vector(kernel_, tile.lanes, target_);
+    const double turns = target_.unit_bytes < target_.vector_bytes && !is_half ? 2 : 1;
+    const double area = turns * rows * double(tile.vectors);
+    // Of a point and a vector: what a body costs beside its two loads, where a multiply-add is two.
+    // Pairs of points are one operation.
+    const double operations =
+        choice_.pairing == Pairing::pairs ? 1 : std::max(1.0, (body_cost(kernel_) - 2) / 2);
+    // Each sum waits for its last operation alone, four cycles, in which two units do eight.
+    const double latency = std::max(1.0, 8 / (area * operations));
+    // As many loads as operations can be done in a cycle: two. Where that is enough, each still
+    // takes an issue slot beside them.
+    const double busy = (rows + turns * double(tile.vectors)) / (area * operations);
+    const double slots = turns * (rows + double(tile.vectors)) / area;
+    const double loads = std::max(1.0, busy) + 0.1 * slots;
+    const double vectors = double(choice_.tiles) * depth_ * rows * double(tile.vectors);
+    const double of_vectors =
+        vectors * vector_cycles(kernel_, choice_, target_) * latency * loads * of_masks();
+    return share_ * (of_vectors + of_lines()) + choice_.packing_cycles +
+           of_write() * double(points(kernel_.free));
+}
+
+}  // namespace ricci::codegen
