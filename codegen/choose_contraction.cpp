@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "base/integer.h"
@@ -194,7 +195,9 @@ class Chooser {
     }
     /// The cost of a tile and its readings, if they are possible.
     [[nodiscard]] bool estimate() {
-        if (!is_readable() || has_mixed_edge() || cost_.packed_elements() > most_packed)
+        const auto [known, is_new] = readable_.try_emplace({choice_.rows, choice_.columns});
+        if (is_new) known->second = is_readable();
+        if (!known->second || has_mixed_edge() || cost_.packed_elements() > most_packed)
             return false;
         choice_.tiles = cost_.row_tiles() * cost_.column_tiles() * points(c().batch);
         choice_.packing_cycles = cost_.packing();
@@ -325,6 +328,8 @@ class Chooser {
     const Target& target_;
     ContractionChoice choice_;
     ContractionCycles cost_;
+    /// By readings of rows and columns: finding out takes longer than an estimate.
+    std::map<std::pair<std::vector<Reading>, std::vector<Reading>>, bool> readable_;
 };
 
 /// Whether some operand has neighbours along the axis.
@@ -359,10 +364,12 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     const double all = double(points(kernel.free)) * double(points(kernel.reduced));
     if (target.forced != Forced::tiles && all < least_points) return std::nullopt;
     std::optional<ContractionChoice> best;
+    std::optional<Axis> usual;  // where lanes run when they are not told to
     const auto consider = [&](const Kernel& contracted, const std::optional<Axis>& along,
                               double more_cycles = 0) {
         std::optional<Contraction> found = find_contraction(contracted, LaneRule::cheapest, along);
         if (!found) return false;
+        if (!along) usual = found->lane;
         std::optional<ContractionChoice> choice =
             Chooser(contracted, std::move(*found), target).run();
         if (!choice) return false;
@@ -376,7 +383,8 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     };
     consider(kernel, lane);
     if (lane) return best;
-    for (const Axis& axis : kernel.free) consider(kernel, axis);
+    for (const Axis& axis : kernel.free)
+        if (axis != usual) consider(kernel, axis);
     // Masked stores of lines that are in no cache take longer than whole ones.
     const double masks = 0.5 * double(points(kernel.free));
     for (Flattened& flattened : flattenings(kernel))
