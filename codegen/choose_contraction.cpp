@@ -3,14 +3,11 @@
 #include "codegen/choose_contraction.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
-#include "base/integer.h"
 #include "codegen/cache_lines.h"
 #include "codegen/contraction_cycles.h"
-#include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
@@ -46,6 +43,9 @@ class Chooser {
           cost_(kernel, choice_, target) {
         choice_.row_axis = longest_row_axis();
     }
+
+    Chooser(const Chooser&) = delete;
+    Chooser& operator=(const Chooser&) = delete;
 
     std::optional<ContractionChoice> run() {
         std::optional<ContractionChoice> best;
@@ -327,7 +327,7 @@ class Chooser {
     double depth_;  ///< reduced points
     const Target& target_;
     ContractionChoice choice_;
-    ContractionCycles cost_;
+    ContractionCycles cost_;  ///< of `choice_`, which stays where it is
     /// By readings of rows and columns: finding out takes longer than an estimate.
     std::map<std::pair<std::vector<Reading>, std::vector<Reading>>, bool> readable_;
 };

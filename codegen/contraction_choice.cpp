@@ -24,14 +24,6 @@ double operations_of_pair(const Kernel& kernel, const Target& target) {
     return is_one ? of_one : of_two;
 }
 
-/// Whether a multiply-add is counted as the one operation that it is: AVX2. Those of AVX-512 take
-/// two where its units are half as wide as its vectors (Zen 4); where they are not (Intel, Zen 5),
-/// what memory takes was measured by estimates that count two all the same.
-bool is_one_operation(const Kernel& kernel, const Target& target) {
-    return has_short_vectors(target) && target.unit_bytes >= target.vector_bytes &&
-           has_fused_sums(kernel, target) && is_operation(kernel.body, Op::mul);
-}
-
 }  // namespace
 
 bool is_some_packed(const std::vector<Reading>& readings) {
@@ -85,12 +77,17 @@ bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& targ
     return target.unit_bytes < target.vector_bytes && 2 * lanes == codegen::lanes(kernel, target);
 }
 
+bool counts_one_operation(const Kernel& kernel, const Target& target) {
+    return has_short_vectors(target) && target.unit_bytes >= target.vector_bytes &&
+           has_fused_sums(kernel, target) && is_operation(kernel.body, Op::mul);
+}
+
 double vector_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
     constexpr double of_half = 0.53;  // more instructions for the same
     const double operations =
         choice.pairing == Pairing::pairs
             ? operations_of_pair(kernel, target) / 2
-            : std::max(1.0, body_cost(kernel) - 2 - (is_one_operation(kernel, target) ? 1 : 0));
+            : std::max(1.0, body_cost(kernel) - 2 - (counts_one_operation(kernel, target) ? 1 : 0));
     return operations / 2 * (is_half_vector(kernel, choice.tile.lanes, target) ? of_half : 1);
 }
 

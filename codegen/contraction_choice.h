@@ -62,6 +62,10 @@ struct ContractionChoice {
 /// Whether vectors of so many lanes are halves of what the target's registers hold, and computed in
 /// half the time.
 [[nodiscard]] bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& target);
+/// Whether estimates count a multiply-add as the one operation that it is: AVX2. Those of AVX-512
+/// take two where its units are half as wide as its vectors (Zen 4); where they are not (Intel, Zen
+/// 5), what memory takes was measured by estimates that count two all the same.
+[[nodiscard]] bool counts_one_operation(const Kernel& kernel, const Target& target);
 /// Cycles of a vector of accumulators at a reduced point, loads apart: two operations a cycle.
 [[nodiscard]] double vector_cycles(const Kernel& kernel, const ContractionChoice& choice,
                                    const Target& target);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/integer.h"
 #include "codegen/kernel_work.h"
@@ -14,10 +15,11 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Columns are read where they stand when a panel would hold each element so often, on average, ...
+/// Columns are read where they stand when a panel would hold each element so often, on average.
 constexpr double least_shared = 2;
 
-/// The part of the points that the bounds of loops leave: conditions of lanes are masks.
+/// The part of the points that the bounds of loops leave: conditions of lanes are masks. None at
+/// all is taken for a few.
 double share_of_loops(const Kernel& kernel, const Axis& lane) {
     constexpr double least = 1.0 / 1024;
     Conditions bounds;
@@ -124,8 +126,8 @@ double ContractionCycles::of_packing(const std::vector<Operand>& operands,
                                      const std::vector<Reading>& readings,
                                      const Axis& along) const {
     constexpr double copied = 0.3;
-    constexpr double gathered = 3;
-    constexpr std::int64_t side = 8;
+    constexpr double gathered = 3;    // as packing counts: eight of them take 24 (codegen/pack.cpp)
+    constexpr std::int64_t side = 8;  // shorter rows make no squares
     if (!has_short_vectors(target_)) return copied;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const auto* load = std::get_if<Load>(&operands[i].term->term);
@@ -209,7 +211,8 @@ double ContractionCycles::of_rows_apart(const Value& term) const {
     constexpr double of_conflict = 1.3;  // 8x2048 by 2048x2048 transposed: 2.0 ms, not 1.1
     constexpr double points_of_full_line = 8;
     const bool is_short = has_short_vectors(target_);
-    // They overlap. Of AVX2: `dX[n,c,t,p] := sum[o,u,v](dY[n,o,t-u,p-v]*W[o,c,2*u,2*v])` of
+    // They overlap. Beyond the second level 6 would leave 3x3 kernels of 8x512x7x7 to masked lanes,
+    // 36 ms, not 23. Of AVX2: `dX[n,c,t,p] := sum[o,u,v](dY[n,o,t-u,p-v]*W[o,c,2*u,2*v])` of
     // 8x64x29x29 and 2x2 taps, four images a tile, 4.9 ms, not 2.4 (Zen 3).
     const double of_second_level = is_short ? 2.4 : 0.6;
     const double of_third_level = is_short ? 3 : 4;
@@ -241,9 +244,13 @@ double ContractionCycles::of_write() const {
     // `C[a,c,b,z] := A[k,z,b,a]*B[c,z,k]` of 9x67x159x28 and 32x67x9 took some 8 cycles an element
     // beside its products (Zen 4).
     constexpr double scattered_far = 7.5;
-    // AVX2 has no masked stores: each element is one, or is moved to its place one by one.
+    // AVX2 has no scatters: what does not stand side by side is stored one by one.
     const double step = write_cycles(kernel_, c().lane);
-    const double near = has_short_vectors(target_) && step > 0.1 ? 2 * step : step;
+    const bool is_single =
+        has_short_vectors(target_) && std::ranges::any_of(kernel_.writes, [&](const Store& write) {
+            return std::abs(write.at.affine.coefficient(c().lane.var)) > 1;
+        });
+    const double near = is_single ? 2 * step : step;
     const bool is_far = std::ranges::any_of(kernel_.writes, [&](const Store& write) {
         const Buffer& buffer = kernel_.nest.at(write.buffer);
         const bool is_large =

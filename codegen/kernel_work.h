@@ -14,11 +14,11 @@ namespace ricci::codegen {
 /// Cost: some 0.1 ms at most.
 [[nodiscard]] Work work_of(const Kernel& kernel);
 
+/// The same for a chain: what its stages share is computed and read once.
+[[nodiscard]] Work work_of(const RowChain& chain);
+
 /// The points of the axes that affine conditions leave. Where that is too long to find out, all.
 /// Cost: some 0.1 ms at most.
 [[nodiscard]] double points_left(std::vector<Axis> axes, Conditions conditions);
-
-/// The same for a chain: what its stages share is computed and read once.
-[[nodiscard]] Work work_of(const RowChain& chain);
 
 }  // namespace ricci::codegen

@@ -287,11 +287,11 @@ class Packer {
     /// The vectors of a line of the last tile that reach beyond the elements inside, as zeros.
     Body zero_edge(std::int64_t inside, const Points& at) {
         Lanes beyond = line_of(tiling_.step);
-        const std::int64_t first = inside / beyond.lanes * beyond.lanes;
-        beyond.unroll -= first / beyond.lanes;
-        for (BoundTerm& term : beyond.limit) term.form.constant -= first;
+        const std::int64_t whole = inside / beyond.lanes * beyond.lanes;
+        beyond.unroll -= whole / beyond.lanes;
+        for (BoundTerm& term : beyond.limit) term.form.constant -= whole;
         return over_lanes(kernel_.nest, beyond, [&](const AffineForm& offset) {
-            return store_at({at.to, 0}, form(first) + offset);
+            return store_at({at.to, 0}, form(whole) + offset);
         });
     }
     /// The lines of one reduced point, or of a pair, from element `start` on.

@@ -216,8 +216,8 @@ std::optional<PaddedColumns> with_padded_columns(const Kernel& kernel,
     // Masks took a fifth of the gradients of 3x3 convolutions with 64 and 128 channels, whose
     // copies are 6 and 2 % of them. Two taps of a stride's residues, with a copy of 10 %, gained
     // nothing.
-    constexpr double part_of_product = 0.08;
     const Target& target = builder.target();
+    const double part_of_product = counts_one_operation(kernel, target) ? 0.08 : 0.04;
     const bool is_forced = target.forced == Forced::rewritings || target.forced == Forced::tiles;
     if (kernel.reducer != Reducer::sum || !kernel.slices.empty() || kernel.joint_kernels > 1 ||
         has_masked_stores(target))

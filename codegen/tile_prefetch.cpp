@@ -15,8 +15,10 @@ namespace ricci::codegen {
 namespace {
 
 /// Of a tile's sums, between a request and the load. Of columns half, all and 1.3 times as many
-/// were as good, of rows 1.3 and 2.7 times. Multiply-adds of AVX2 are counted as half of one.
-double cycles_ahead(const Target& target) { return has_short_vectors(target) ? 96 : 192; }
+/// were as good, of rows 1.3 and 2.7 times.
+double cycles_ahead(const Kernel& kernel, const Target& target) {
+    return counts_one_operation(kernel, target) ? 96 : 192;
+}
 
 /// Whether an operand is so much larger than the second-level cache that hardware fetches less in
 /// time.
@@ -102,7 +104,8 @@ void prefetch_ahead(Kernel& kernel, const ContractionChoice& choice,
         tile_cycles(kernel, choice, target) / double(points(kernel.reduced));
     for (const TileRun& run : runs) {
         const auto bytes = std::int64_t(size_bytes(kernel.nest.at(run.buffer).dtype));
-        const auto later = later_run(run, bytes, cycles_ahead(target) / cycles_of_point, loops);
+        const auto later =
+            later_run(run, bytes, cycles_ahead(kernel, target) / cycles_of_point, loops);
         if (later)
             append(requests[later->loop + 1],
                    prefetch_lines(kernel.nest, run.buffer, {later->first}, later->elements, 1));

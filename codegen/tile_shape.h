@@ -31,7 +31,7 @@ struct TileShape {
     [[nodiscard]] std::int64_t columns() const { return vectors * lanes; }
 };
 
-/// Every tile whose accumulators, held terms and line fit into the registers.
+/// Every tile whose accumulators, held terms and line fit into the registers, or a single vector.
 [[nodiscard]] std::vector<TileShape> all_tiles(const Contraction& contraction,
                                                std::int64_t row_extent, const RowVectors& of_row,
                                                const Target& target);

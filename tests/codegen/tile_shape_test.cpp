@@ -131,7 +131,7 @@ TEST_CASE("AVX2 packs columns whose lines meet in few sets of the caches") {
     CHECK_MESSAGE(rows.find("tile i 7") != std::string::npos, rows);
 }
 
-TEST_CASE("of loops whose bounds leave few points out, those are weighed that they leave") {
+TEST_CASE("of loops whose bounds leave few points, those that they leave are weighed") {
     // Of 5x5 taps at 12x12 points 44 % read some gradient: in lanes over channels, without masks.
     const std::string text =
         "dX[n,c,t,p] := sum[o,u,v | t-u >= 0 && t-u < 8 && p-v >= 0 && p-v < 8]("
