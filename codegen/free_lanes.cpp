@@ -104,7 +104,8 @@ class FreeLanes {
             schedule_.directives.push_back({"unroll",
                                             nest.at(lanes_.axis->var).name,
                                             {unroll_},
-                                            "vectors that accumulate side by side"});
+                                            kernel_.body ? "vectors that accumulate side by side"
+                                                         : "vectors computed side by side"});
         const char* shared = windows_         ? "points whose windows share loads"
                              : rows_of_lanes_ ? "points between those of neighbouring lanes"
                                               : "points that share loads";

@@ -4,6 +4,7 @@
 #include "codegen/cache_lines.h"
 #include "codegen/free_lanes.h"
 #include "codegen/gathered_rows.h"
+#include "codegen/interleave_vectors.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 
@@ -27,6 +28,19 @@ bool reads_rows_alone(const Kernel& kernel, const LanePlan& lanes) {
         const std::int64_t step = touch.address.coefficient(lanes.axis->var);
         return step == 0 || step == 1;
     });
+}
+
+/// Vectors of functions whose lanes are side by side everywhere.
+std::int64_t vectors_together(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
+    if (!lanes.axis || lanes.is_masked) return 1;
+    const bool are_beside = std::ranges::all_of(touches(kernel), [&](const Touch& touch) {
+        const std::int64_t step = touch.address.coefficient(lanes.axis->var);
+        return !touch.is_computed && (step == 0 || step == 1);
+    });
+    if (!are_beside) return 1;
+    std::vector<Value> values;
+    for (const Store& write : kernel.writes) values.push_back(write.value);
+    return interleaved_vectors(values, {}, lanes.axis->extent, lanes.lanes, target);
 }
 
 }  // namespace
@@ -61,7 +75,7 @@ void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder)
     Schedule schedule{Strategy::pointwise, kernel.nest.name, work_of(kernel)};
     if (lanes.axis)
         stream_large_outputs(kernel, *lanes.axis, lanes.lanes, builder.target(), schedule);
-    std::int64_t vectors = 1;
+    std::int64_t vectors = vectors_together(kernel, lanes, builder.target());
     if (reads_rows_alone(kernel, lanes))
         vectors = side_by_side(piece_of_row(kernel, *lanes.axis, lanes.lanes), lanes.lanes);
     lower_free_lanes(kernel, lanes, vectors, {}, builder.target(), schedule);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "codegen/chain_lanes.h"
+#include "codegen/interleave_vectors.h"
 #include "codegen/kept_values.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lower.h"
@@ -227,7 +228,8 @@ class RowChainNest {
         kernel_.reducer = stage.reducer;
         kernel_.body = stage.body;
         kernel_.arg_index = stage.arg_index;
-        const std::int64_t unroll = vectors_side_by_side(loops_.back().axis.extent, lanes_, 4);
+        const std::int64_t unroll =
+            vectors_side_by_side(loops_.back().axis.extent, lanes_, 4, vectors_together(s));
         const Axis& innermost = loops_.back().axis;
         const Accumulator accumulator = make_accumulator(kernel_, lanes_ * unroll, &innermost);
         Body body = reset_all(kernel_, accumulator, lanes_, unroll);
@@ -366,7 +368,14 @@ class RowChainNest {
         kernel_.writes = chain_.stages[s].writes;
         stream_large_outputs(kernel_, loops_.back().axis, lanes_, target_, schedule_);
         return each_row(over_points(
-            s, 1, [&](Substitution& here, const AffineForm&) { return write_all(kernel_, here); }));
+            s, vectors_together(s),
+            [&](Substitution& here, const AffineForm&) { return write_all(kernel_, here); }));
+    }
+    [[nodiscard]] std::int64_t vectors_together(std::size_t s) const {
+        std::vector<Value> known = stages_[s].found;
+        known.insert(known.end(), stages_[s].even.begin(), stages_[s].even.end());
+        return interleaved_vectors(roots_of(chain_.stages[s]), known, loops_.back().axis.extent,
+                                   lanes_, target_);
     }
 
     RowChain& chain_;

@@ -4,6 +4,7 @@
 
 #include "base/integer.h"
 #include "codegen/guarded_reads.h"
+#include "codegen/interleave_vectors.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
@@ -28,7 +29,8 @@ class RowReduction {
           lanes_(lanes.lanes),
           unroll_(vectors_side_by_side(
               lanes.axis->extent, lanes.lanes,
-              std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4))),
+              std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4),
+              interleaved_vectors({kernel.body}, {}, lanes.axis->extent, lanes.lanes, target))),
           cycles_(lanes.cycles),
           accumulator_(
               make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results(), &*lanes.axis)),

@@ -17,9 +17,10 @@
 //
 // Buffers in `registers` space are small arrays whose addresses are constants after unrolling, or
 // constants plus the lane variable: accumulator tiles. They live in machine registers. A slot is
-// either a scalar (its address never has a lane) or a vector (always constant + lane, all of one
-// number of lanes, the constant a multiple of it), never both. A Store with `combine` into a scalar
-// slot inside a vector loop folds the active lanes in a fixed tree (upper half into lower half).
+// either a scalar (its address never has a lane) or a vector (always constant + lane, the constant
+// a multiple of the lanes), never both; vectors of more lanes lie on several of fewer. A Store with
+// `combine` into a scalar slot inside a vector loop folds the active lanes in a fixed tree (upper
+// half into lower half).
 //
 // Arithmetic: operands of `add` and `mul` are taken left to right, `add(a, neg(b))` is a
 // subtraction; floating operations may be contracted to fma and sums reassociated only as the nest

@@ -320,7 +320,7 @@ class Verifier {
         require(low >= 0 && high + std::max<std::int64_t>(lanes, 1) <= buffer.elements,
                 "a register lies in its buffer", buffer.name);
         const auto [entry, is_new] = slot_lanes_.emplace(id, lanes);
-        require(is_new || is_gpu_ || entry->second == lanes,
+        require(is_new || is_gpu_ || (entry->second == 0) == (lanes == 0),
                 "slots of a buffer are all scalars or all vectors", buffer.name);
     }
 

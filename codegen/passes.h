@@ -39,4 +39,8 @@ struct Pass {
 /// holds from an earlier loop. Nothing where the nest `asks_ahead` itself.
 [[nodiscard]] Nest prefetch_streams(Nest nest, const Target& target);
 
+/// CPU with AVX2: vectors of functions that stand side by side become one of several registers, so
+/// that their operations take turns.
+[[nodiscard]] Nest interleave_vectors(Nest nest, const Target& target);
+
 }  // namespace ricci::codegen

@@ -115,13 +115,14 @@ Body over_vectors(Nest& nest, const ReducedLoop& loop, std::int64_t lanes, std::
 
 }  // namespace
 
-std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes, std::int64_t most) {
+std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes, std::int64_t most,
+                                  std::int64_t together) {
     std::int64_t count = 1;
     while (count * 2 <= std::min(most, extent / lanes)) count *= 2;
     // Rows that so many or a few more vectors fill have no rest.
     if (count == most && extent % lanes == 0)
         for (std::int64_t more = count; more < 2 * most; ++more)
-            if (extent / lanes % more == 0) return more;
+            if (extent / lanes % more == 0 && more % together == 0) return more;
     return count;
 }
 

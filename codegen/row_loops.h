@@ -9,9 +9,9 @@
 namespace ricci::codegen {
 
 /// Vectors side by side along a row of `extent` elements of so many lanes: enough to hide the
-/// latency of an addition.
+/// latency of an addition. A multiple of `together` where so many fit.
 [[nodiscard]] std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes,
-                                                std::int64_t most);
+                                                std::int64_t most, std::int64_t together = 1);
 
 /// Code for the vectors whose first element stands at `start` of the axis.
 using RowVectors =

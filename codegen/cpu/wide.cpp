@@ -212,16 +212,25 @@ Wide number_in_memory(Wide like, double number) {
     if (like.lanes() == 0 || has_avx512(like)) return value;
     auto& ir = like.ir();
     llvm::Module& module = *ir.GetInsertBlock()->getModule();
-    const std::string name =
-        format("ricci.{:a}.{}.{}", number, like.is_double() ? 64 : 32, like.lanes());
+    // A vector of several registers has it in each.
+    constexpr unsigned bits_of_register = 256;
+    const unsigned bits = like.is_double() ? 64 : 32;
+    const unsigned lanes = std::min(like.lanes(), bits_of_register / bits);
+    auto* one = llvm::cast<llvm::Constant>(value.value())->getSplatValue();
+    llvm::Constant* constant =
+        llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), one);
+    const std::string name = format("ricci.{:a}.{}.{}", number, bits, lanes);
     llvm::GlobalVariable* global = module.getNamedGlobal(name);
     if (global == nullptr) {
-        global =
-            new llvm::GlobalVariable(module, like.type(), false, llvm::GlobalValue::InternalLinkage,
-                                     llvm::cast<llvm::Constant>(value.value()), name);
+        global = new llvm::GlobalVariable(module, constant->getType(), false,
+                                          llvm::GlobalValue::InternalLinkage, constant, name);
         global->setAlignment(llvm::Align(64));
     }
-    return {ir, ir.CreateAlignedLoad(like.type(), global, llvm::Align(64))};
+    llvm::Value* loaded = ir.CreateAlignedLoad(constant->getType(), global, llvm::Align(64));
+    if (lanes == like.lanes()) return {ir, loaded};
+    llvm::SmallVector<int> repeated;
+    for (unsigned lane = 0; lane < like.lanes(); ++lane) repeated.push_back(int(lane % lanes));
+    return {ir, ir.CreateShuffleVector(loaded, repeated)};
 }
 
 Wide polynomial(Wide x, std::initializer_list<double> coefficients) {
@@ -238,6 +247,8 @@ Wide polynomial_by_pairs(Wide x, std::initializer_list<double> coefficients) {
     for (const double* c = coefficients.begin(); c != coefficients.end(); ++c)
         sums.push_back(number_in_memory(x, *c));
     for (Wide power = x;; power = power * power) {
+        if (sums.size() == 3)
+            return multiply_add(multiply_add(sums[2], power, sums[1]), power, sums[0]);
         std::vector<Wide> fewer;
         for (std::size_t i = 0; i < sums.size(); i += 2) {
             const bool is_alone = i + 1 == sums.size();

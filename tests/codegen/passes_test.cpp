@@ -84,5 +84,6 @@ TEST_CASE("every pass is dumped by name") {
                          stages += std::string(kernel) + " " + std::string(stage) + "\n";
                      });
     CHECK(stages ==
-          "example lower\nexample simplify\nexample narrow\nexample rows\nexample prefetch\n");
+          "example lower\nexample simplify\nexample narrow\nexample rows\nexample prefetch\n"
+          "example interleave\n");
 }

@@ -33,11 +33,12 @@ struct Row {
     Domain domain = Domain::all;
 };
 
-/// y = op(x) for whole vectors of the target.
+/// y = op(x) for whole vectors, each of so many of the target's registers.
 template <class T>
-std::vector<T> evaluate(Op op, const Target& target, std::vector<std::vector<T>> args) {
+std::vector<T> evaluate_in(std::int64_t registers, Op op, const Target& target,
+                           std::vector<std::vector<T>> args) {
     const DType dtype = sizeof(T) == 4 ? DType::f32 : DType::f64;
-    const auto lanes = target.vector_bytes / std::int64_t{sizeof(T)};
+    const auto lanes = registers * target.vector_bytes / std::int64_t{sizeof(T)};
     for (auto& arg : args)
         arg.resize((arg.size() + std::size_t(lanes) - 1) / std::size_t(lanes) * std::size_t(lanes),
                    T{1});
@@ -59,6 +60,17 @@ std::vector<T> evaluate(Op op, const Target& target, std::vector<std::vector<T>>
                                        {make_store(y, {at}, make_operation(op, loads, dtype))})});
     run(nest, target, n / lanes, buffers);
     return result;
+}
+
+/// The same, found equal in vectors of one register and of four.
+template <class T>
+std::vector<T> evaluate(Op op, const Target& target, const std::vector<std::vector<T>>& args) {
+    const std::vector<T> one = evaluate_in(1, op, target, args);
+    if (target.vector_bytes != 32) return one;
+    const std::vector<T> four = evaluate_in(4, op, target, args);
+    const auto is_same = [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+    CHECK(std::equal(one.begin(), one.end(), four.begin(), is_same));
+    return one;
 }
 
 /// The distance in units in the last place of a T at the exact value.
