@@ -22,22 +22,25 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Of longer functions four take no less time than two, and three times as long to compile; so do
-/// more than two functions.
+/// Registers of a vector. Four gain no more than two for long functions, nor for many functions,
+/// and take up to three times as long to compile.
 constexpr std::int64_t of_short_functions = 4;
-constexpr std::int64_t of_long_functions = 2;
-constexpr std::int64_t most_short_functions = 2;
+constexpr std::int64_t of_others = 2;
+constexpr std::int64_t most_functions_by_four = 2;
 /// Turns of a loop beside which a rest of single vectors is little.
 constexpr std::int64_t many_turns = 16;
 
-bool has_few_registers(const Target& target) { return target.vector_bytes == 32; }
+/// Schedulers of CPUs with AVX-512 see far enough ahead, by their sizes; neither these nor SSE2
+/// were measured.
+bool is_avx2(const Target& target) { return target.vector_bytes == 32; }
 
+// The gamma function gains nothing.
 constexpr Op short_functions[] = {Op::exp,   Op::expm1, Op::log,     Op::log1p,    Op::log2,
                                   Op::log10, Op::sinh,  Op::cosh,    Op::tanh,     Op::erf,
                                   Op::erfc,  Op::gelu,  Op::sigmoid, Op::softplus, Op::silu};
-constexpr Op long_functions[] = {Op::pow,   Op::sin,   Op::cos,    Op::tan,     Op::asin,
-                                 Op::acos,  Op::atan,  Op::atan2,  Op::asinh,   Op::acosh,
-                                 Op::atanh, Op::gamma, Op::lgamma, Op::digamma, Op::cbrt};
+constexpr Op long_functions[] = {Op::pow,   Op::sin,    Op::cos,     Op::tan,   Op::asin,
+                                 Op::acos,  Op::atan,   Op::atan2,   Op::asinh, Op::acosh,
+                                 Op::atanh, Op::lgamma, Op::digamma, Op::cbrt};
 
 /// Functions among values, each node once.
 class Functions {
@@ -56,8 +59,7 @@ class Functions {
     /// Registers whose operations take turns.
     [[nodiscard]] std::int64_t registers() const {
         if (short_ + long_ == 0) return 1;
-        return long_ == 0 && short_ <= most_short_functions ? of_short_functions
-                                                            : of_long_functions;
+        return long_ == 0 && short_ <= most_functions_by_four ? of_short_functions : of_others;
     }
 
   private:
@@ -74,8 +76,13 @@ std::optional<std::int64_t> turns(const Loop& loop) {
     return is_plain ? std::optional(loop.upper[0].form.constant) : std::nullopt;
 }
 
-/// Whether in all that a body reads and writes the lanes of a vector follow on those of the vector
-/// before, or are the same place.
+bool is_beside(const Address& at, VarId lane) {
+    const std::int64_t step = at.affine.coefficient(lane);
+    return at.computed == nullptr && (step == 0 || step == 1);
+}
+
+/// Whether a body is Lets and stores alone, whose lanes are side by side in all that they read and
+/// write, or one place, and follow on those of the vector before. To be asked once.
 class LanesContinue {
   public:
     LanesContinue(const Loop& unrolled, const Loop& vector, std::int64_t lanes)
@@ -105,8 +112,7 @@ class LanesContinue {
     }
     void check(const Address& at) {
         check(at.affine);
-        const std::int64_t step = at.affine.coefficient(lane_);
-        holds_ &= at.computed == nullptr && (step == 0 || step == 1);
+        holds_ &= is_beside(at, lane_);
     }
 
     VarId unrolled_;
@@ -115,7 +121,8 @@ class LanesContinue {
     bool holds_ = true;
 };
 
-void interleave(Loop& unrolled) {
+/// An unrolled loop of vectors as one of fewer and wider ones, where that pays.
+void join(Loop& unrolled) {
     if (unrolled.bind != Bind::unroll || unrolled.body.size() != 1) return;
     auto* vector = std::get_if<Loop>(&unrolled.body[0].node);
     const std::optional<std::int64_t> vectors = turns(unrolled);
@@ -136,7 +143,7 @@ void interleave(Loop& unrolled) {
 void interleave(Body& body) {
     for (Stmt& statement : body) {
         if (auto* loop = std::get_if<Loop>(&statement.node)) {
-            interleave(*loop);
+            join(*loop);
             interleave(loop->body);
         }
         if (auto* guard = std::get_if<Guard>(&statement.node)) interleave(guard->body);
@@ -145,22 +152,29 @@ void interleave(Body& body) {
 
 }  // namespace
 
-std::int64_t interleaved_vectors(const std::vector<Value>& values, const std::vector<Value>& known,
-                                 std::int64_t extent, std::int64_t lanes, const Target& target) {
-    if (!has_few_registers(target) || lanes < 2) return 1;
-    Functions functions(known);
-    for (const Value& value : values) functions.add(value);
+std::int64_t interleaved_vectors(const VectorWork& work, const Axis& axis, std::int64_t lanes,
+                                 const Target& target) {
+    if (!is_avx2(target) || lanes < 2) return 1;
+    Functions functions(work.known);
+    for (const Value& value : work.values) functions.add(value);
     std::int64_t vectors = functions.registers();
+    bool are_beside = vectors > 1;
+    for (const Store& write : work.writes) are_beside &= is_beside(write.at, axis.var);
+    for_each_node(work.values, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        are_beside &= load == nullptr || is_beside(load->at, axis.var);
+    });
+    if (!are_beside) return 1;
+    const std::int64_t whole = axis.extent / lanes;
     const auto has_little_rest = [&] {
-        const std::int64_t width = vectors * lanes;
-        return extent >= many_turns * width || (extent >= width && extent / lanes % vectors == 0);
+        return whole >= many_turns * vectors || (whole >= vectors && whole % vectors == 0);
     };
     while (vectors > 1 && !has_little_rest()) vectors /= 2;
     return vectors;
 }
 
 Nest interleave_vectors(Nest nest, const Target& target) {
-    if (has_few_registers(target)) interleave(nest.body);
+    if (is_avx2(target)) interleave(nest.body);
     return nest;
 }
 

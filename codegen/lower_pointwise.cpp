@@ -30,17 +30,11 @@ bool reads_rows_alone(const Kernel& kernel, const LanePlan& lanes) {
     });
 }
 
-/// Vectors of functions whose lanes are side by side everywhere.
 std::int64_t vectors_together(const Kernel& kernel, const LanePlan& lanes, const Target& target) {
     if (!lanes.axis || lanes.is_masked) return 1;
-    const bool are_beside = std::ranges::all_of(touches(kernel), [&](const Touch& touch) {
-        const std::int64_t step = touch.address.coefficient(lanes.axis->var);
-        return !touch.is_computed && (step == 0 || step == 1);
-    });
-    if (!are_beside) return 1;
     std::vector<Value> values;
     for (const Store& write : kernel.writes) values.push_back(write.value);
-    return interleaved_vectors(values, {}, lanes.axis->extent, lanes.lanes, target);
+    return interleaved_vectors({values, kernel.writes}, *lanes.axis, lanes.lanes, target);
 }
 
 }  // namespace

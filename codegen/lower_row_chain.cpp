@@ -374,8 +374,10 @@ class RowChainNest {
     [[nodiscard]] std::int64_t vectors_together(std::size_t s) const {
         std::vector<Value> known = stages_[s].found;
         known.insert(known.end(), stages_[s].even.begin(), stages_[s].even.end());
-        return interleaved_vectors(roots_of(chain_.stages[s]), known, loops_.back().axis.extent,
-                                   lanes_, target_);
+        const RowStage& stage = chain_.stages[s];
+        return interleaved_vectors(
+            {roots_of(stage), stage.reducer ? std::vector<Store>() : stage.writes, known},
+            loops_.back().axis, lanes_, target_);
     }
 
     RowChain& chain_;

@@ -30,7 +30,7 @@ class RowReduction {
           unroll_(vectors_side_by_side(
               lanes.axis->extent, lanes.lanes,
               std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4),
-              interleaved_vectors({kernel.body}, {}, lanes.axis->extent, lanes.lanes, target))),
+              interleaved_vectors({{kernel.body}}, *lanes.axis, lanes.lanes, target))),
           cycles_(lanes.cycles),
           accumulator_(
               make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results(), &*lanes.axis)),

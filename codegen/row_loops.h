@@ -9,7 +9,8 @@
 namespace ricci::codegen {
 
 /// Vectors side by side along a row of `extent` elements of so many lanes: enough to hide the
-/// latency of an addition. A multiple of `together` where so many fit.
+/// latency of an addition, with no vector left over where that takes few. A multiple of `together`
+/// where so many fit.
 [[nodiscard]] std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes,
                                                 std::int64_t most, std::int64_t together = 1);
 

@@ -212,7 +212,7 @@ Wide number_in_memory(Wide like, double number) {
     if (like.lanes() == 0 || has_avx512(like)) return value;
     auto& ir = like.ir();
     llvm::Module& module = *ir.GetInsertBlock()->getModule();
-    // A vector of several registers has it in each.
+    // A vector of several registers of AVX2 has it in each: LLVM sees that all are one load.
     constexpr unsigned bits_of_register = 256;
     const unsigned bits = like.is_double() ? 64 : 32;
     const unsigned lanes = std::min(like.lanes(), bits_of_register / bits);

@@ -133,8 +133,8 @@ Wide number_in_memory(Wide like, double number);
 Wide polynomial(Wide x, std::initializer_list<double> coefficients);
 /// The same by Estrin's scheme (D. E. Knuth, The Art of Computer Programming, vol. 2, section
 /// 4.6.4): sums of neighbours, of neighbours of these with x^2, and so on; the last three by
-/// Horner's rule, which saves a product and takes no longer. That alone has fewer products and
-/// rounds its last sum alone, but each of its sums waits for the one before.
+/// Horner's rule, which saves a product and takes no longer. Horner's rule for all has fewer
+/// products and rounds its last sum alone, but each of its sums waits for the one before.
 Wide polynomial_by_pairs(Wide x, std::initializer_list<double> coefficients);
 
 }  // namespace ricci::codegen::cpu

@@ -56,6 +56,18 @@ TEST_CASE("each pass over a row has vectors for the functions that it computes i
               {{"x", array({100, 640})}, {"g", array({100, 640})}});
     CHECK(gradient.find("in 0..640 by 8\n") == std::string::npos);
     CHECK(has_lanes(gradient, 32));
+    // A pass that writes elements apart is not written out.
+    const std::string apart =
+        nests("s[n] := sum[i](g[n,i]); y[n,2*i] += exp(x[n,i])*s[n]",
+              {{"x", array({100, 640})}, {"g", array({100, 640})}, {"y", array({100, 1280})}});
+    CHECK_FALSE(has_lanes(apart, 32));
+}
+
+TEST_CASE("lanes of several types are as many as of the longest") {
+    CHECK(has_lanes(nests("y[i] := exp(x[i])", {{"x", array({640}, DType::f16)}}), 32));
+    CHECK(has_lanes(
+        nests("y[i] := exp(x[i])*z[i]", {{"x", array({640})}, {"z", array({640}, DType::f64)}}),
+        16));
 }
 
 TEST_CASE("vectors that leave much of a row over are computed one by one") {
@@ -67,8 +79,17 @@ TEST_CASE("vectors that leave much of a row over are computed one by one") {
     CHECK(has_lanes(of(48), 16));
     CHECK_FALSE(has_lanes(of(40), 16));
     CHECK_FALSE(has_lanes(of(40), 32));
+    // What is left is half a vector, or little of the row.
     CHECK(has_lanes(of(68), 32));
     CHECK(has_lanes(of(1037), 32));
+    CHECK_FALSE(has_lanes(of(104), 16));
+}
+
+TEST_CASE("masked vectors of functions stay apart") {
+    const std::string triangle =
+        nests("s[i] := sum[k | k <= i](exp(x[i,k]))", {{"x", array({64, 64})}});
+    CHECK_FALSE(has_lanes(triangle, 32));
+    CHECK_FALSE(has_lanes(triangle, 16));
 }
 
 TEST_CASE("lanes that do not follow on those of the vector before are not joined") {
