@@ -70,10 +70,8 @@ class Functions {
 
 /// The turns of a loop from 0 by 1 to a number.
 std::optional<std::int64_t> turns(const Loop& loop) {
-    const bool is_plain = loop.step == 1 && loop.lower.size() == 1 && loop.upper.size() == 1 &&
-                          loop.lower[0].form == form(0) && loop.upper[0].form.is_constant() &&
-                          loop.upper[0].divisor == 1;
-    return is_plain ? std::optional(loop.upper[0].form.constant) : std::nullopt;
+    const std::optional<std::int64_t> length = constant_length(loop.lower, loop.upper);
+    return length && loop.step == 1 && loop.lower[0].form == form(0) ? length : std::nullopt;
 }
 
 bool is_beside(const Address& at, VarId lane) {

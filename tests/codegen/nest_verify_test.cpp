@@ -108,6 +108,28 @@ TEST_CASE("operands have one type") {
           "internal: kernel `example` after `test`: operands have one type: A[0] + 1");
 }
 
+TEST_CASE("slots of registers are vectors, of any lanes, or scalars") {
+    const auto error = [](std::int64_t lanes, std::int64_t others) {
+        Example example;
+        const VarId lane = example.nest.add(Var{"lane"});
+        const auto zero = [&](VarId var, std::int64_t count) {
+            const AffineForm at = count == 0 ? form(0) : form(var);
+            Body store = one(make_store(example.acc, {at}, make_number(DType::f32, 0)));
+            return count == 0 ? std::move(store)
+                              : one(make_loop(var, Bind::vector, count, std::move(store)));
+        };
+        Body body = zero(example.i, lanes);
+        append(body, zero(lane, others));
+        return example.error(std::move(body));
+    };
+    CHECK(error(8, 8) == "no error");
+    CHECK(error(8, 32) == "no error");
+    CHECK(error(32, 8) == "no error");
+    CHECK(error(8, 0) ==
+          "internal: kernel `example` after `test`: slots of a buffer are all scalars or all "
+          "vectors: acc");
+}
+
 TEST_CASE("registers have constant addresses inside their buffer") {
     Example example;
     const auto store_in = [&](Bind bind, std::int64_t extent, std::int64_t step) {
