@@ -77,7 +77,7 @@ class FreeLanes {
             body = point(Lanes{}, form(0));
         } else {
             const Value exists = take_condition(kernel_, lanes_.axis);
-            body = scalar_points(kernel_, split, [&](std::optional<VarId> axis, AffineForm place) {
+            body = scalar_points(kernel_, split, !exists, [&](auto axis, const auto& place) {
                 inner_ = axis;
                 Substitution here = at(place);
                 return guarded(exists ? here(exists) : nullptr, write_all(kernel_, here));

@@ -35,8 +35,9 @@ class Parts {
         // Half types round after each update, and a product's part may overflow before its zero.
         const DType type = make_.program().at(update_.target).dtype;
         if (is_half(type) || (reducer_ == Reducer::prod && is_floating(type))) return false;
-        // The first index is cut: a part's points follow each other.
-        const std::int64_t points = extent(found_.points[0]);
+        // The longest index is cut: a part's points follow each other along it.
+        cut_ = *std::ranges::max_element(found_.points, {}, [&](IndexId id) { return extent(id); });
+        const std::int64_t points = extent(cut_);
         const std::int64_t parts = std::min(number_of_parts(), points);
         if (parts < 2) return false;
         length_ = points / parts;
@@ -78,7 +79,7 @@ class Parts {
         const Expr value = counts ? one : update_.value;
         TensorId partial = add_updates(cleared, value, part, length_, 0, length_);
         const std::int64_t done = parts * length_;
-        const std::int64_t rest = extent(found_.points[0]) - done;
+        const std::int64_t rest = extent(cut_) - done;
         if (rest > 0) partial = add_updates(partial, value, make_.index("part", 1), 0, done, rest);
 
         BoundEquation total = update_;
@@ -113,7 +114,7 @@ class Parts {
         if (reducer_ != Reducer::sum || !is_floating(type) || literal == nullptr) return false;
         double updates = double(length_ + most_parts);  // with what is left over
         for (const IndexId id : update_.indices)
-            if (id != found_.points[0]) updates *= double(make_.program().at(id).extent());
+            if (id != cut_) updates *= double(make_.program().at(id).extent());
         return updates < most_counted &&
                match(
                    literal->value, [](const std::complex<double>&) { return false; },
@@ -128,15 +129,14 @@ class Parts {
         BoundTensor next = program.at(previous);
         next.previous = previous;
         program.tensors.push_back(next);
-        const IndexId cut = found_.points[0];
-        const IndexId each = make_.index(program.at(cut).name, count);
-        Expr point = make_.add(make_.value(each), make_.integer(first + program.at(cut).lower));
+        const IndexId each = make_.index(program.at(cut_).name, count);
+        Expr point = make_.add(make_.value(each), make_.integer(first + program.at(cut_).lower));
         if (stride > 0) point = make_.add(make_.times(make_.value(part), stride), point);
-        const EquationMaker::Numbers here = {{std::uint32_t(cut), point}};
+        const EquationMaker::Numbers here = {{std::uint32_t(cut_), point}};
         BoundEquation updates = update_;
         updates.target = TensorId{static_cast<std::uint32_t>(program.tensors.size() - 1)};
         updates.indices = {part};
-        for (const IndexId id : update_.indices) updates.indices.push_back(id == cut ? each : id);
+        for (const IndexId id : update_.indices) updates.indices.push_back(id == cut_ ? each : id);
         for (Expr& subscript : updates.at) subscript = make_.with(subscript, here);
         updates.at.insert(updates.at.begin(), make_.value(part));
         updates.value = make_.with(value, here);
@@ -151,7 +151,8 @@ class Parts {
     Meeting found_;
     const Target& target_;
     std::optional<Reducer> reducer_;
-    std::int64_t length_ = 0;
+    IndexId cut_{};
+    std::int64_t length_ = 0;  ///< points of a part along that index
 };
 
 }  // namespace

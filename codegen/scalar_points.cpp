@@ -2,6 +2,7 @@
 #include "codegen/scalar_points.h"
 
 #include "codegen/tile.h"
+#include "codegen/update_runs.h"
 
 namespace ricci::codegen {
 
@@ -15,7 +16,7 @@ constexpr double most_unrolled_cycles = 12;
 
 }  // namespace
 
-Body scalar_points(Kernel& kernel, TaskSplit& split,
+Body scalar_points(Kernel& kernel, TaskSplit& split, bool all_exist,
                    const std::function<Body(std::optional<VarId> axis, AffineForm place)>& write) {
     const bool is_long = !split.loops.empty() && split.loops.back().lower[0].form == form(0) &&
                          split.loops.back().axis.extent >= least_unrolled_extent;
@@ -24,12 +25,14 @@ Body scalar_points(Kernel& kernel, TaskSplit& split,
     split.loops.pop_back();
     const VarId start = kernel.nest.add(Var{kernel.nest.at(axis.var).name + "0"});
     const std::int64_t full = axis.extent / points_of_turn * points_of_turn;
+    Body turn = over_lanes(kernel.nest, {1, points_of_turn, {}}, [&](const AffineForm& offset) {
+        return write(axis.var, form(start) + offset);
+    });
+    if (all_exist && may_have_runs(kernel, axis))
+        turn = combine_runs(kernel, axis.var, form(start), points_of_turn, std::move(turn));
     Body body;
-    body.push_back(make_loop(
-        start, Bind::serial, bound(0), bound(full),
-        over_lanes(kernel.nest, {1, points_of_turn, {}},
-                   [&](const AffineForm& offset) { return write(axis.var, form(start) + offset); }),
-        points_of_turn));
+    body.push_back(
+        make_loop(start, Bind::serial, bound(0), bound(full), std::move(turn), points_of_turn));
     if (full < axis.extent)
         body.push_back(make_loop(axis.var, Bind::serial, bound(full), bound(axis.extent),
                                  write(axis.var, form(axis.var))));

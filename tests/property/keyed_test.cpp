@@ -21,12 +21,15 @@ namespace {
 /// Enough points for several parts (codegen/keyed_parts.h), and one that parts do not divide.
 constexpr std::int64_t points = (1 << 17) + 13;
 
-enum class Keys : std::uint8_t { random, sorted, equal, few };
+enum class Keys : std::uint8_t { random, sorted, equal, few, runs };
 
 Array keys(Keys kind, std::int64_t count, std::int64_t below) {
     Array J = Array::randint(DType::i32, {count}, 0, kind == Keys::few ? below / 2 : below, 7);
     const auto values = J.span<std::int32_t>();
     if (kind == Keys::sorted) std::ranges::sort(values);
+    if (kind == Keys::runs)  // of 1 to 30
+        for (std::size_t i = 1; i < values.size(); ++i)
+            if (values[i] % 30 != 0) values[i] = values[i - 1];
     if (kind == Keys::equal) std::ranges::fill(values, std::int32_t(below - 1));
     return J;
 }
@@ -76,7 +79,7 @@ TEST_CASE("constants that many updates add are counted, and rounded once") {
 
 TEST_CASE("many updates of few elements are right and have the same bits on any threads") {
     const std::int64_t size = 100;
-    for (const Keys kind : {Keys::random, Keys::sorted, Keys::equal, Keys::few}) {
+    for (const Keys kind : {Keys::random, Keys::sorted, Keys::equal, Keys::few, Keys::runs}) {
         CAPTURE(int(kind));
         const Array J = keys(kind, points, size);
         const Array x = Array::randn(DType::f32, {points}, 3);
@@ -126,6 +129,14 @@ TEST_CASE("integers that are counted by key are exact, and products and rows too
     for (const std::int32_t key : K.span<std::int32_t>())
         for (std::size_t k = 0; k < 3; ++k) counted[std::size_t(key) * 3 + k] += 7;
     CHECK(std::ranges::equal(H.span<float>(), counted));
+
+    // Points of three indices, of which the first has one value.
+    const Array image = Array::randint(DType::i32, {1, 400, 400}, 0, 10, 6);
+    const Array pixels =
+        same_bits(compile("h[J[n,y,x]] += 1"), Array::zeros(DType::f32, {10}), image);
+    std::vector<float> of_value(10);
+    for (const std::int32_t key : image.span<std::int32_t>()) ++of_value[std::size_t(key)];
+    CHECK(std::ranges::equal(pixels.span<float>(), of_value));
 }
 
 TEST_CASE("a key outside is an error however many the updates, and nothing is written") {

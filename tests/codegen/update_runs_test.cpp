@@ -1,0 +1,62 @@
+// tests/codegen/update_runs_test.cpp – updates of one element by neighbouring points
+#include "codegen/update_runs.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "codegen/plan.h"
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+/// Whether the plan compares places of neighbouring points and updates under that condition.
+bool has_runs(const std::string& text, const Signature& signature) {
+    const std::string plan = str(codegen::plan(bound(text, signature), example_target(32)));
+    return plan.find(" == ") != std::string::npos && plan.find("if not(%") != std::string::npos;
+}
+
+const ArgumentSpec keys = array({1500}, DType::i8);
+const ArgumentSpec values = array({1500});
+
+}  // namespace
+
+TEST_CASE("floats of neighbouring points that update one element are combined first") {
+    // Keys at random have a run or two, equal ones nothing else; tests/property has those between.
+    for (const std::string place : {"J[i]", "J[i] - 40", "0*J[i] + 1"})
+        for (const std::string op : {"+=", "max=", "min="}) {
+            const std::string text = "h[clamp(" + place + ")] " + op + " x[i]";
+            const Signature signature = {{"h", array({4})}, {"J", keys}, {"x", values}};
+            CAPTURE(text);
+            CHECK(has_runs(text, signature));
+            check_values(text, signature);
+        }
+}
+TEST_CASE("each task has runs of its own points") {
+    const Signature signature = {{"h", array({3, 4}, DType::f64)},
+                                 {"J", array({3, 1500}, DType::i8)},
+                                 {"x", array({3, 1500}, DType::f64)}};
+    const std::string text = "h[c, clamp(J[c,i])] += x[c,i]";
+    CHECK(has_runs(text, signature));
+    check_values(text, signature);
+}
+TEST_CASE("integers, half types, few points and those under conditions are updated one by one") {
+    const auto signature = [](DType dtype, std::int64_t count) {
+        return Signature{{"h", array({4}, dtype)},
+                         {"J", array({count}, DType::i8)},
+                         {"x", array({count}, dtype)}};
+    };
+    const std::string text = "h[clamp(J[i])] += x[i]";
+    CHECK(has_runs(text, signature(DType::f64, 1024)));
+    CHECK_FALSE(has_runs(text, signature(DType::f64, 1000)));
+    CHECK_FALSE(has_runs(text, signature(DType::i32, 1500)));
+    CHECK_FALSE(has_runs(text, signature(DType::f16, 1500)));
+    CHECK_FALSE(has_runs("h[pad(J[i])] += x[i]", signature(DType::f32, 1500)));
+    check_values("h[pad(J[i])] += x[i]", signature(DType::f32, 1500));
+    // A place that moves with its point.
+    const Signature moving = {{"h", array({2000})}, {"J", keys}, {"x", values}};
+    CHECK_FALSE(has_runs("h[clamp(J[i], 0, 9) + i] += x[i]", moving));
+}
