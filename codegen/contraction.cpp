@@ -97,6 +97,7 @@ class Finder {
         const bool is_extreme = kernel_.reducer == Reducer::max || kernel_.reducer == Reducer::min;
         result_.body = regroup(kernel_.body, is_extreme);
         if (result_.row_operands.empty() || result_.column_operands.empty()) return std::nullopt;
+        result_.body_cost = body_cost(kernel_);
         return std::move(result_);
     }
 

@@ -87,7 +87,8 @@ double vector_cycles(const Kernel& kernel, const ContractionChoice& choice, cons
     const double operations =
         choice.pairing == Pairing::pairs
             ? operations_of_pair(kernel, target) / 2
-            : std::max(1.0, body_cost(kernel) - 2 - (counts_one_operation(kernel, target) ? 1 : 0));
+            : std::max(1.0, choice.contraction.body_cost - 2 -
+                                (counts_one_operation(kernel, target) ? 1 : 0));
     return operations / 2 * (is_half_vector(kernel, choice.tile.lanes, target) ? of_half : 1);
 }
 

@@ -282,7 +282,7 @@ double ContractionCycles::all() const {
     // Of a point and a vector: what a body costs beside its two loads, where a multiply-add is two.
     // Pairs of points are one operation.
     const double operations =
-        choice_.pairing == Pairing::pairs ? 1 : std::max(1.0, (body_cost(kernel_) - 2) / 2);
+        choice_.pairing == Pairing::pairs ? 1 : std::max(1.0, (c().body_cost - 2) / 2);
     // Each sum waits for its last operation alone, four cycles, in which two units do eight.
     const double latency = std::max(1.0, 8 / (area * operations));
     // As many loads as operations can be done in a cycle: two. Where that is enough, each still

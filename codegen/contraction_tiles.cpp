@@ -253,15 +253,27 @@ class ContractionLowering {
     /// A body for every row: a place along `rows_.axis`, and loops over the axes that are whole.
     template <class Make>
     Body each_row(const Make& make) {
+        return each_row(Elements{0, tile_.rows}, make);
+    }
+    template <class Make>
+    Body each_row(const Elements& some, const Make& make) {
         if (tile_.rows == 1) return make(form(0));
         const VarId row = kernel_.nest.add(Var{"row"});
-        Body body = make(form(row));
+        Body body = make(form(row) + form(some.first));
         std::vector<Axis> loops = choice_.whole_rows;
-        loops.push_back({row, tile_.rows});
+        loops.push_back({row, some.end - some.first});
         for (const Axis& axis : loops) {
             Body inner = std::exchange(body, {});
             body.push_back(make_loop(axis.var, Bind::unroll, axis.extent, std::move(inner)));
         }
+        return body;
+    }
+    /// The same for the rows that there are, and that no other tile has.
+    template <class Make>
+    Body each_own_row(const Make& make) {
+        const OwnElements own = own_elements(rows_, last_rows_, first_row());
+        Body body = each_row(own.always, make);
+        if (own.unless_last) append(body, guarded(own.unless_last, each_row(own.others, make)));
         return body;
     }
     /// Which row of accumulators that is.
@@ -276,12 +288,10 @@ class ContractionLowering {
 
     [[nodiscard]] Lanes all_lanes() const { return {tile_.lanes, tile_.vectors, {}}; }
     [[nodiscard]] AffineForm first_row() const {
-        const AffineForm first = form(row_tile_, rows_.step);
-        return last_rows_ ? first - last_rows_->overlap() : first;
+        return first_element(rows_, row_tile_, last_rows_);
     }
     [[nodiscard]] AffineForm first_column() const {
-        const AffineForm first = form(column_tile_, columns_.step);
-        return last_columns_ ? first - last_columns_->overlap() : first;
+        return first_element(columns_, column_tile_, last_columns_);
     }
     /// Whether tiles are whole wherever they start, which panels do not hold.
     [[nodiscard]] bool may_columns_overlap() const {
@@ -293,18 +303,12 @@ class ContractionLowering {
         RICCI_ASSERT(!may || row_conditions_.empty(), "rows with bounds of their own are packed");
         return may;
     }
-    [[nodiscard]] Lanes column_lanes() const {
-        Lanes lanes = all_lanes();
-        if (columns_.has_edge() && !last_columns_)
-            lanes.limit = bound(form(columns_.axis.extent) - first_column());
-        return lanes;
-    }
-    /// Inside the rows that there are, and that no other tile has.
-    Body if_row(const AffineForm& row, Body body) {
-        if (!rows_.has_edge()) return body;
-        if (last_rows_) return guarded(last_rows_->is_own(row), std::move(body));
-        const AffineForm left = form(rows_.axis.extent - 1) - first_row() - row;
-        return guarded(all_hold({left}, Substitution{}), std::move(body));
+    /// A body for every column that there is; if the last tile shares some, with whether it is its
+    /// own.
+    template <class Make>
+    Body each_own_column(const Make& make) {
+        return over_own_lanes(kernel_.nest, all_lanes(), columns_, last_columns_, first_column(),
+                              make);
     }
     Substitution at(const AffineForm& row, const AffineForm& column) const {
         Substitution here;
@@ -318,29 +322,27 @@ class ContractionLowering {
         Body body;
         for (std::size_t i = 0; i < held_.size(); ++i) {
             const Operand& operand = c_.held[i];
-            const auto make = [&](const AffineForm& row) {
-                const auto place = [&](const AffineForm& column) {
-                    return held_element(operand, row, column);
+            const auto clear = [&](const AffineForm& row) {
+                const auto one = [&](const AffineForm& column) {
+                    return store_one(held_[i], held_element(operand, row, column),
+                                     make_number(operand.term->dtype, 0));
                 };
-                // What lies beyond the edges is computed with, and thrown away.
-                Body stores = held_columns(operand, all_lanes(), [&](const AffineForm& column) {
-                    return store_one(held_[i], place(column), make_number(operand.term->dtype, 0));
-                });
-                if (!rows_.has_edge() && column_lanes().limit.empty()) stores.clear();
-                Body loads = held_columns(operand, column_lanes(), [&](const AffineForm& column) {
-                    Substitution here = at(row, column);
-                    return store_one(held_[i], place(column), here(operand.term));
-                });
-                append(stores, operand.has_rows ? if_row(row, std::move(loads)) : loads);
-                return stores;
+                return operand.has_columns ? over_lanes(kernel_.nest, all_lanes(), one)
+                                           : one(form(0));
             };
-            append(body, operand.has_rows ? each_row(make) : make(form(0)));
+            const auto load = [&](const AffineForm& row) {
+                const auto one = [&](const AffineForm& column, const Value&) {
+                    return store_one(held_[i], held_element(operand, row, column),
+                                     at(row, column)(operand.term));
+                };
+                return operand.has_columns ? each_own_column(one) : one(form(0), nullptr);
+            };
+            // What lies beyond the edges is computed with, and thrown away.
+            if (rows_.has_edge() || (columns_.has_edge() && !last_columns_))
+                append(body, operand.has_rows ? each_row(clear) : clear(form(0)));
+            append(body, operand.has_rows ? each_own_row(load) : load(form(0)));
         }
         return body;
-    }
-    template <class Make>
-    Body held_columns(const Operand& operand, const Lanes& lanes, const Make& make) {
-        return operand.has_columns ? over_lanes(kernel_.nest, lanes, make) : make(form(0));
     }
     [[nodiscard]] AffineForm held_element(const Operand& operand, const AffineForm& row,
                                           const AffineForm& column) const {
@@ -515,14 +517,12 @@ class ContractionLowering {
 
     Body write_tile() {
         if (choice_.flattened) return write_pieces(*choice_.flattened);
-        return each_row([&](const AffineForm& row) {
-            Body writes = over_lanes(kernel_.nest, column_lanes(), [&](const AffineForm& column) {
+        return each_own_row([&](const AffineForm& row) {
+            return each_own_column([&](const AffineForm& column, const Value& is_own) {
                 Substitution here = at(row, column);
                 here.replace_let(0, result(kernel_, accumulator_, accumulator_at(row, column)));
-                const Value is_own = last_columns_ ? last_columns_->is_own(column) : nullptr;
                 return guarded(is_own, write_all(kernel_, here));
             });
-            return if_row(row, std::move(writes));
         });
     }
 
@@ -540,8 +540,8 @@ class ContractionLowering {
                     conditions.push_back(piece.first + lane - last_columns_->overlap());
                 return store_one(mask, lane, all_hold(conditions, Substitution{}));
             });
-            append(body, each_row([&](const AffineForm& row) {
-                       Body writes = over_lanes(nest, lanes, [&](const AffineForm& lane) {
+            append(body, each_own_row([&](const AffineForm& row) {
+                       return over_lanes(nest, lanes, [&](const AffineForm& lane) {
                            Substitution here;
                            here.replace(rows_.axis.var, first_row() + row);
                            here.replace(f.outer.var, piece.outer);
@@ -550,7 +550,6 @@ class ContractionLowering {
                            here.replace_let(0, result(kernel_, accumulator_, element));
                            return guarded(make_load(nest, mask, {lane}), write_all(kernel_, here));
                        });
-                       return if_row(row, std::move(writes));
                    }));
             return body;
         });

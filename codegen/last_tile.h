@@ -1,9 +1,14 @@
 // codegen/last_tile.h – what is left over along an axis, as a whole tile
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+
 #include "base/error.h"
 #include "codegen/nest_build.h"
 #include "codegen/pack.h"
+#include "codegen/tile.h"
 
 namespace ricci::codegen {
 
@@ -35,5 +40,31 @@ class LastTile {
     VarId tile_;
     VarId is_last_;
 };
+
+/// Where a tile begins; `last` where it shares elements.
+[[nodiscard]] AffineForm first_element(const Tiling& tiling, VarId tile,
+                                       const std::optional<LastTile>& last);
+
+/// Neighbouring elements of a tile.
+struct Elements {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+};
+/// The elements of a tile that there are, and that no other tile has.
+struct OwnElements {
+    Elements always;    ///< of every tile
+    Elements others;    ///< of all but the last one, which shares its first elements or lacks these
+    Value unless_last;  ///< whether it has the others; empty where there are none
+};
+/// `first` is where a tile begins.
+[[nodiscard]] OwnElements own_elements(const Tiling& tiling, const std::optional<LastTile>& last,
+                                       const AffineForm& first);
+
+/// A body for each of these in lanes. Of vectors that are not whole in every tile what the last one
+/// lacks is masked; what it shares is for `body`, which is given a condition then.
+[[nodiscard]] Body over_own_lanes(
+    Nest& nest, const Lanes& lanes, const Tiling& tiling, const std::optional<LastTile>& last,
+    const AffineForm& first,
+    const std::function<Body(const AffineForm& element, const Value& is_own)>& body);
 
 }  // namespace ricci::codegen
