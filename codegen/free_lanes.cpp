@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <functional>
 #include <tuple>
-#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -14,11 +13,13 @@
 #include "codegen/guarded_reads.h"
 #include "codegen/lane_masking.h"
 #include "codegen/lane_steps.h"
+#include "codegen/named_values.h"
 #include "codegen/nest_walk.h"
 #include "codegen/scalar_points.h"
 #include "codegen/take_condition.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
+#include "codegen/update_runs.h"
 
 namespace ricci::codegen {
 
@@ -72,7 +73,7 @@ class FreeLanes {
         if (lanes_.axis) {
             const AxisRange range = split.loops.back();
             split.loops.pop_back();
-            body = transposed_ ? transposed_loops(range) : row_loops(split, range);
+            body = transposed_ ? transposed_loops(range) : rows(split, range);
         } else if (kernel_.body) {
             body = point(Lanes{}, form(0));
         } else {
@@ -162,7 +163,21 @@ class FreeLanes {
 
     /// Values that are the same at all points have their name before the loops.
     Body name_even() {
-        return name_values([&](const Value& node) { return is_even(node); });
+        return names_.add(kernel_, [&](const Value& node) { return is_even(kernel_, node); });
+    }
+    /// Rows one after the other, several a turn where neighbours may update one row.
+    Body rows(TaskSplit& split, const AxisRange& range) {
+        if (split.loops.empty() || !is_whole(split.loops.back())) return row_loops(split, range);
+        const Axis axis = split.loops.back().axis;
+        if (!may_have_runs(kernel_, axis, lanes_.axis)) return row_loops(split, range);
+        Body body = loop_of_runs(kernel_, axis, [&] {
+            const NamedValues before = names_;
+            Body row = row_loops(split, range);
+            names_ = before;
+            return row;
+        });
+        split.loops.pop_back();
+        return body;
     }
     /// Before the lanes of a row whose place is data stand that place and what asks for others.
     Body row_loops(const TaskSplit& split, const AxisRange& range) {
@@ -173,59 +188,14 @@ class FreeLanes {
         if (!body.empty())
             schedule_.directives.push_back({"prefetch", "", {}, "rows whose places are data"});
         const Value exists = take_condition(kernel_, lanes_.axis);
-        Body row = name_values([&](const Value& node) { return is_of_row(node); });
+        std::vector<VarId> inner = {lanes_.axis->var};
+        if (between_) inner.push_back(between_->var);
+        Body row = names_.add(
+            kernel_, [&](const Value& node) { return is_even_along(kernel_, node, inner); });
         append(row, lane_loops(range));
         append(body, guarded(exists, std::move(row)));
         return body;
     }
-    Body name_values(const std::function<bool(const Value&)>& is_chosen) {
-        Body body;
-        std::unordered_set<const ValueNode*> seen;
-        for (const auto& [value, name] : named_) seen.insert(value.get());
-        const std::function<void(const Value&)> visit = [&](const Value& node) {
-            if (!node || !seen.insert(node.get()).second) return;
-            if (!is_chosen(node)) {
-                for (const Value& operand : operands(node)) visit(operand);
-                return;
-            }
-            if (operands(node).empty() && !std::holds_alternative<Load>(node->term)) return;
-            Substitution named;
-            for (const auto& [value, name] : named_) named.replace(value, name);
-            const std::vector<Value> value = share(body, {named(node)}, kernel_.next_let);
-            body.push_back(make_let(kernel_.next_let, value[0]));
-            named_.emplace_back(node, make_let_value(kernel_.next_let++, node->dtype));
-        };
-        visit(kernel_.body);
-        for (const Store& write : kernel_.writes) {
-            visit(write.value);
-            visit(write.at.computed);
-        }
-        return body;
-    }
-    [[nodiscard]] bool is_even(const Value& root) const {
-        bool is_even = is_inside_everywhere(kernel_, root);
-        for_each_node({root}, [&](const Value& node) {
-            if (const auto* load = std::get_if<Load>(&node->term))
-                is_even &=
-                    load->at.affine.is_constant() && !kernel_.nest.at(load->buffer).is_written;
-            if (const auto* var = std::get_if<VarValue>(&node->term))
-                is_even &= var->form.is_constant();
-            is_even &= !std::holds_alternative<LetValue>(node->term);
-        });
-        return is_even;
-    }
-
-    /// The same for all lanes, and for the points between them.
-    [[nodiscard]] bool is_of_row(const Value& root) const {
-        bool is_of_row = is_inside_everywhere(kernel_, root) && !depends_on(root, lanes_.axis->var);
-        is_of_row &= !between_ || !depends_on(root, between_->var);
-        for_each_node({root}, [&](const Value& node) {
-            if (const auto* load = std::get_if<Load>(&node->term))
-                is_of_row &= !kernel_.nest.at(load->buffer).is_written;
-        });
-        return is_of_row;
-    }
-
     /// Where a load is contiguous along another axis than the lanes', that axis runs in blocks of
     /// as many points as there are lanes: squares that emitters transpose in registers.
     void find_transposed() {
@@ -551,15 +521,15 @@ class FreeLanes {
     /// The lane axis at a place; every other axis is its own loop's variable.
     Substitution at(const AffineForm& place) const {
         Substitution here;
-        for (const auto& [value, name] : named_) here.replace(value, name);
+        names_.replace_in(here);
         if (inner_) here.replace(*inner_, place);
         if (square_point_) here.replace(transposed_->var, square_start_ + form(*square_point_));
         return here;
     }
 
     Kernel& kernel_;
-    std::optional<VarId> inner_;                  ///< the variable of the innermost loops
-    std::vector<std::pair<Value, Value>> named_;  ///< before the lanes, with their names
+    std::optional<VarId> inner_;  ///< the variable of the innermost loops
+    NamedValues names_;           ///< before the lanes
     const LanePlan& lanes_;
     std::int64_t unroll_;
     const std::optional<Windows>& windows_;  ///< of the rows side by side

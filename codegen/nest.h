@@ -165,8 +165,8 @@ struct Let {
     std::uint32_t number;
     Value value;
 };
-/// Names an integer quotient/remainder of a variable: var = floor(form / divisor) % modulus
-/// (modulus 0: none). This is how one parallel range runs over several loops.
+/// Names an integer quotient/remainder of a variable: var = form / divisor % modulus (modulus 0:
+/// none) of a form that is not negative. This is how one parallel range runs over several loops.
 struct LetVar {
     VarId var{};
     AffineForm form;

@@ -22,17 +22,18 @@ Body scalar_points(Kernel& kernel, TaskSplit& split, bool all_exist,
                          split.loops.back().axis.extent >= least_unrolled_extent;
     if (!is_long || write_cost(kernel) > most_unrolled_cycles) return write(std::nullopt, form(0));
     const Axis axis = split.loops.back().axis;
+    const bool may_run =
+        all_exist && is_whole(split.loops.back()) && may_have_runs(kernel, axis, std::nullopt);
     split.loops.pop_back();
+    if (may_run) return loop_of_runs(kernel, axis, [&] { return write(axis.var, form(axis.var)); });
     const VarId start = kernel.nest.add(Var{kernel.nest.at(axis.var).name + "0"});
     const std::int64_t full = axis.extent / points_of_turn * points_of_turn;
-    Body turn = over_lanes(kernel.nest, {1, points_of_turn, {}}, [&](const AffineForm& offset) {
-        return write(axis.var, form(start) + offset);
-    });
-    if (all_exist && may_have_runs(kernel, axis))
-        turn = combine_runs(kernel, axis.var, form(start), points_of_turn, std::move(turn));
     Body body;
-    body.push_back(
-        make_loop(start, Bind::serial, bound(0), bound(full), std::move(turn), points_of_turn));
+    body.push_back(make_loop(
+        start, Bind::serial, bound(0), bound(full),
+        over_lanes(kernel.nest, {1, points_of_turn, {}},
+                   [&](const AffineForm& offset) { return write(axis.var, form(start) + offset); }),
+        points_of_turn));
     if (full < axis.extent)
         body.push_back(make_loop(axis.var, Bind::serial, bound(full), bound(axis.extent),
                                  write(axis.var, form(axis.var))));

@@ -1,10 +1,12 @@
 // codegen/update_runs.cpp – updates of one element by neighbouring points, combined first
 #include "codegen/update_runs.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "codegen/nest_build.h"
+#include "codegen/nest_walk.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -13,6 +15,11 @@ namespace {
 
 /// Fewer points are quick, and keep their order.
 constexpr std::int64_t least_extent = 1024;
+constexpr std::int64_t points_of_turn = 8;
+/// Of longer rows a turn's additions take as long as one waits for.
+constexpr std::int64_t most_elements_of_row = 8;
+/// Of a point: a turn is written out twice.
+constexpr double most_cycles = 12;
 
 /// Neighbours first, then their results: few wait for each other.
 Value combined(std::vector<Value> values, Op op) {
@@ -28,8 +35,10 @@ Value combined(std::vector<Value> values, Op op) {
 
 }  // namespace
 
-bool may_have_runs(const Kernel& kernel, const Axis& axis) {
-    if (kernel.writes.size() != 1 || axis.extent < least_extent) return false;
+bool may_have_runs(const Kernel& kernel, const Axis& axis, const std::optional<Axis>& lane) {
+    if (kernel.body || kernel.writes.size() != 1 || !kernel.conditions.is_empty()) return false;
+    if (axis.extent < least_extent || (lane && lane->extent > most_elements_of_row)) return false;
+    if (write_cost(kernel) > most_cycles) return false;
     // A million floats by a thousand sorted keys took 3.9 ms, at random 0.6; counts 0.45 in both
     // orders (Zen 3): CPUs pass on what is stored, only floating additions take long. Half types
     // are rounded after each update.
@@ -37,41 +46,58 @@ bool may_have_runs(const Kernel& kernel, const Axis& axis) {
     const DType dtype = kernel.nest.at(update.buffer).dtype;
     return update.combine && update.hint == StoreHint::normal && update.at.computed &&
            is_floating(dtype) && !is_half(dtype) && update.at.affine.coefficient(axis.var) == 0 &&
-           depends_on(update.at.computed, axis.var);
+           depends_on(update.at.computed, axis.var) && !is_operation(update.value, Op::select) &&
+           (!lane || !depends_on(update.at.computed, lane->var));
 }
 
-Body combine_runs(Kernel& kernel, VarId axis, const AffineForm& first, std::int64_t count,
-                  Body points) {
-    const Store& update = kernel.writes[0];
-    std::vector<Value> places;
-    std::vector<Value> values;
-    for (std::int64_t i = 0; i < count; ++i) {
+Body loop_of_runs(Kernel& kernel, const Axis& axis, const std::function<Body()>& write) {
+    const VarId start = kernel.nest.add(Var{kernel.nest.at(axis.var).name + "0"});
+    const auto at = [&](const AffineForm& place) {
         Substitution here;
-        here.replace(axis, first + form(i));
-        places.push_back(here(update.at.computed));
-        values.push_back(here(update.value));
-    }
-    const auto is_first = [&](std::int64_t i) {
-        return make_operation(Op::eq, {places[0], places[std::size_t(i)]}, DType::boolean);
+        here.replace(axis.var, place);
+        return here;
     };
-    Body run;
-    const Op op = combining_op(*update.combine, kernel.nest.at(update.buffer).dtype);
-    values = share(run, {combined(std::move(values), op), places[0]}, kernel.next_let);
-    Store store = update;
-    store.at.computed = values[1];
-    store.value = values[0];
-    run.push_back({std::move(store)});
-
+    const auto write_at = [&](const AffineForm& place) {
+        Body body = write();
+        Substitution here = at(place);
+        substitute(body, here);
+        return body;
+    };
+    const Store update = kernel.writes[0];
+    Value are_equal;
+    std::vector<Value> values;
     // From the last place on: keys at random differ there, and no other is compared.
-    Value are_equal = is_first(count - 1);
-    for (std::int64_t i = count - 2; i > 0; --i)
-        are_equal = make_operation(Op::logical_and, {are_equal, is_first(i)}, DType::boolean);
-    Body body;
-    body.push_back(make_let(kernel.next_let, are_equal));
+    for (std::int64_t i = points_of_turn - 1; i >= 0; --i) {
+        values.push_back(at(form(axis.var) + form(i))(update.value));
+        if (i == 0) continue;
+        const Value first = at(form(start))(update.at.computed);
+        const Value other = at(form(start) + form(i))(update.at.computed);
+        const Value is_equal = make_operation(Op::eq, {first, other}, DType::boolean);
+        are_equal = are_equal
+                        ? make_operation(Op::logical_and, {are_equal, is_equal}, DType::boolean)
+                        : is_equal;
+    }
+    std::ranges::reverse(values);
+    const Op op = combining_op(*update.combine, kernel.nest.at(update.buffer).dtype);
+    kernel.writes[0].value = combined(std::move(values), op);
+    Body run = write_at(form(start));
+    kernel.writes[0] = update;
+    Body points = over_lanes(kernel.nest, {1, points_of_turn, {}}, [&](const AffineForm& offset) {
+        return write_at(form(start) + offset);
+    });
+
+    Body turn;
+    turn.push_back(make_let(kernel.next_let, are_equal));
     are_equal = make_let_value(kernel.next_let++, DType::boolean);
-    append(body, guarded(are_equal, std::move(run)));
-    append(body, guarded(make_operation(Op::logical_not, {are_equal}, DType::boolean),
+    append(turn, guarded(are_equal, std::move(run)));
+    append(turn, guarded(make_operation(Op::logical_not, {are_equal}, DType::boolean),
                          std::move(points)));
+    const std::int64_t full = axis.extent / points_of_turn * points_of_turn;
+    Body body;
+    body.push_back(
+        make_loop(start, Bind::serial, bound(0), bound(full), std::move(turn), points_of_turn));
+    if (full < axis.extent)
+        body.push_back(make_loop(axis.var, Bind::serial, bound(full), bound(axis.extent), write()));
     return body;
 }
 

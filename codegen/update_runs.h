@@ -7,18 +7,25 @@
 //
 //     if J[i] == J[i+1] == ... == J[i+7]:  H[J[i]] += ((x[i]+x[i+1]) + (x[i+2]+x[i+3])) + ...
 //     else:                                H[J[i]] += x[i]; H[J[i+1]] += x[i+1]; ...
+//
+// The same of short rows, `H[J[i],c] += X[i,c]`.
 #pragma once
+
+#include <functional>
+#include <optional>
 
 #include "codegen/kernel.h"
 
 namespace ricci::codegen {
 
-/// Whether neighbouring points along the axis may update one element, and that takes long.
-[[nodiscard]] bool may_have_runs(const Kernel& kernel, const Axis& axis);
+/// Whether neighbouring points along the axis may update one element, or one row of few lanes, and
+/// that takes long. Not where a condition chooses what is updated (take_condition.h).
+[[nodiscard]] bool may_have_runs(const Kernel& kernel, const Axis& axis,
+                                 const std::optional<Axis>& lane);
 
-/// The updates of `count` points along an axis for which that holds, from `first` on; `points` are
-/// the same one after the other.
-[[nodiscard]] Body combine_runs(Kernel& kernel, VarId axis, const AffineForm& first,
-                                std::int64_t count, Body points);
+/// The loop over an axis for which that holds. `write` gives the statements of a point, or of a
+/// row, at the axis's variable: what the kernel writes at the moment.
+[[nodiscard]] Body loop_of_runs(Kernel& kernel, const Axis& axis,
+                                const std::function<Body()>& write);
 
 }  // namespace ricci::codegen

@@ -466,8 +466,8 @@ bool NestEmitter::guard_either(const Stmt& first, const Stmt& second) {
 void NestEmitter::let_var(const LetVar& let) {
     RICCI_ASSERT(let.divisor > 0 && let.modulus >= 0, "a quotient variable divides by a positive");
     Wide number = wide(index_value(let.form, DType::i64));
-    number = floor_divide(number, let.divisor);
-    if (let.modulus != 0) number = floor_remainder(number, let.modulus);
+    if (let.divisor != 1) number = natural_quotient(number, let.divisor);
+    if (let.modulus != 0) number = natural_remainder(number, let.modulus);
 
     Binding binding{.value = number.value()};
     if (number.lanes() != 0) {

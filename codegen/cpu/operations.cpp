@@ -317,6 +317,14 @@ Wide floor_remainder(Wide a, std::int64_t divisor) {
     return a - floor_divide(a, divisor) * a.integer(divisor);
 }
 
+Wide natural_quotient(Wide a, std::int64_t divisor) {
+    return {a.ir(), a.ir().CreateUDiv(a.value(), a.integer(divisor).value())};
+}
+
+Wide natural_remainder(Wide a, std::int64_t divisor) {
+    return {a.ir(), a.ir().CreateURem(a.value(), a.integer(divisor).value())};
+}
+
 namespace {
 
 /// The integer at the nearest end of the type `to` where it lies beyond, in its own type.

@@ -28,6 +28,9 @@ namespace ricci::codegen::cpu {
 /// The quotient rounded down, and what is left, by a positive constant.
 [[nodiscard]] Wide floor_divide(Wide a, std::int64_t divisor);
 [[nodiscard]] Wide floor_remainder(Wide a, std::int64_t divisor);
+/// The same of what is not negative, in a third of the operations.
+[[nodiscard]] Wide natural_quotient(Wide a, std::int64_t divisor);
+[[nodiscard]] Wide natural_remainder(Wide a, std::int64_t divisor);
 
 /// What a store with `combine` keeps: `old` combined with `value` by sum, prod, max or min.
 [[nodiscard]] Wide combine(Reducer reducer, DType dtype, Wide old, Wide value);

@@ -325,11 +325,8 @@ void NestWriter::let_var(const LetVar& let) {
     const BoundTerm quotient_of{let.form, let.divisor};
     Text text = quotient(quotient_of, false);
     const Range before = ranges_.of(quotient_of, false);
-    if (let.modulus != 0 && before.low >= 0 && before.high >= let.modulus)
+    if (let.modulus != 0 && before.high >= let.modulus)
         text.text = format("{} % {}", at_least(Strength::product, text), let.modulus);
-    else if (let.modulus != 0 && before.low < 0)
-        text.text =
-            format("rc_mod_by<{}>({}, {})", text.range ? "int" : "rc_i64", text.text, let.modulus);
     // A remainder in 64 bits may be small.
     const bool is_wide = !text.range && !range.is_narrow();
     if (!text.range && !is_wide) text.text = format("int({})", text.text);

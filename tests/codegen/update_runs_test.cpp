@@ -43,6 +43,27 @@ TEST_CASE("each task has runs of its own points") {
     CHECK(has_runs(text, signature));
     check_values(text, signature);
 }
+TEST_CASE("so are short rows of floats, and longer ones are not") {
+    const auto signature = [](std::int64_t columns, std::int64_t count) {
+        return Signature{{"h", array({4, columns})},
+                         {"J", array({count}, DType::i8)},
+                         {"x", array({count, columns})}};
+    };
+    for (const std::int64_t columns : {1, 2, 3, 4, 7, 8})
+        for (const std::string text :
+             {"h[clamp(J[i]),c] += x[i,c]", "h[clamp(0*J[i]+2),c] max= x[i,c]"}) {
+            CAPTURE(text);
+            CAPTURE(columns);
+            CHECK(has_runs(text, signature(columns, 1029)));
+            check_values(text, signature(columns, 1029));
+        }
+    CHECK_FALSE(has_runs("h[clamp(J[i]),c] += x[i,c]", signature(9, 1029)));
+    CHECK_FALSE(has_runs("h[pad(J[i]),c] += x[i,c]", signature(3, 1029)));
+    check_values("h[pad(J[i]),c] += x[i,c]", signature(3, 1029));
+    // Lanes of a row with places of their own.
+    const Signature own = {{"h", array({9})}, {"J", keys}, {"x", array({1500, 3})}};
+    check_values("h[clamp(J[i]+4*c)] += x[i,c]", own);
+}
 TEST_CASE("integers, half types, few points and those under conditions are updated one by one") {
     const auto signature = [](DType dtype, std::int64_t count) {
         return Signature{{"h", array({4}, dtype)},

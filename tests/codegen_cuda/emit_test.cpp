@@ -134,7 +134,7 @@ TEST_CASE("quotients are plain where they cannot be negative") {
     Body body;
     body.push_back(make_let_var(vars[0], form(b.block, 64) + form(b.thread), 10, 0));
     body.push_back(make_let_var(vars[1], form(b.block, 64) + form(b.thread), 10, 5));
-    body.push_back(make_let_var(vars[2], form(b.thread) - form(3), 2, 7));
+    body.push_back(make_let_var(vars[2], form(b.thread) + form(3), 2, 7));
     body.push_back(make_let_var(vars[3], form(b.thread), 1, 64));
     AffineForm sum = form(0);
     for (const VarId var : vars) sum = sum + form(var);
@@ -142,7 +142,7 @@ TEST_CASE("quotients are plain where they cannot be negative") {
     CHECK(b.text(std::move(body)) == R"(
 const int q = (64 * block + thread) / 10;
 const int r = (64 * block + thread) / 10 % 5;
-const int s = rc_mod_by<int>(rc_floor_by<int>(thread - 3, 2), 7);
+const int s = (thread + 3) / 2 % 7;
 const int m = thread;
 y[q + r + s + m] = 0.0f;
 )");

@@ -104,6 +104,29 @@ TEST_CASE("many updates of few elements are right and have the same bits on any 
     }
 }
 
+TEST_CASE("many short rows that update few are right and have the same bits on any threads") {
+    const std::int64_t size = 50;
+    for (const std::int64_t columns : {2, 3, 4})
+        for (const Keys kind : {Keys::random, Keys::sorted, Keys::equal, Keys::runs}) {
+            CAPTURE(int(kind));
+            const Array J = keys(kind, points, size);
+            const Array x = Array::randn(DType::f32, {points, columns}, 3);
+            const Array sums = same_bits(compile("h[J[i],c] += x[i,c]"),
+                                         Array::zeros(DType::f32, {size, columns}), J, x);
+            std::vector<double> sum(std::size_t(size * columns));
+            std::vector<double> size_of(sum.size());
+            for (std::size_t i = 0; i < std::size_t(points * columns); ++i) {
+                const auto point = i / std::size_t(columns);
+                const auto row = std::size_t(J.span<std::int32_t>()[point]);
+                const auto at = row * std::size_t(columns) + i % std::size_t(columns);
+                sum[at] += x.span<float>()[i];
+                size_of[at] += std::abs(x.span<float>()[i]);
+            }
+            for (std::size_t t = 0; t < sum.size(); ++t)
+                CHECK(std::abs(double(sums.span<float>()[t]) - sum[t]) <= 1e-4 * (1 + size_of[t]));
+        }
+}
+
 TEST_CASE("integers that are counted by key are exact, and products and rows too") {
     const Array J = keys(Keys::random, points, 10);
     const Array ones = Array::full(DType::i64, {points}, 1);

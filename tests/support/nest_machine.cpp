@@ -291,10 +291,10 @@ class Machine {
             },
             [&](const Let& let) { now_->let(let.number, evaluate(let.value)); },
             [&](const LetVar& let) {
-                const std::int64_t quotient = floor_div(now_->value(let.form), let.divisor);
-                now_->set(let.var, let.modulus == 0
-                                       ? quotient
-                                       : quotient - floor_div(quotient, let.modulus) * let.modulus);
+                const std::int64_t number = now_->value(let.form);
+                if (number < 0) fail("a quotient of a negative number");
+                const std::int64_t quotient = number / let.divisor;
+                now_->set(let.var, let.modulus == 0 ? quotient : quotient % let.modulus);
             },
             [&](const Store& store) { this->store(store); },
             [&](const TileProduct& product) { multiply(product); },
