@@ -19,7 +19,6 @@
 #include "codegen/take_condition.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
-#include "codegen/update_runs.h"
 
 namespace ricci::codegen {
 
@@ -165,19 +164,14 @@ class FreeLanes {
     Body name_even() {
         return names_.add(kernel_, [&](const Value& node) { return is_even(kernel_, node); });
     }
-    /// Rows one after the other, several a turn where neighbours may update one row.
+    /// Rows one after the other.
     Body rows(TaskSplit& split, const AxisRange& range) {
-        if (split.loops.empty() || !is_whole(split.loops.back())) return row_loops(split, range);
-        const Axis axis = split.loops.back().axis;
-        if (!may_have_runs(kernel_, axis, lanes_.axis)) return row_loops(split, range);
-        Body body = loop_of_runs(kernel_, axis, [&] {
+        return scalar_rows(kernel_, split, *lanes_.axis, [&] {
             const NamedValues before = names_;
             Body row = row_loops(split, range);
             names_ = before;
             return row;
         });
-        split.loops.pop_back();
-        return body;
     }
     /// Before the lanes of a row whose place is data stand that place and what asks for others.
     Body row_loops(const TaskSplit& split, const AxisRange& range) {

@@ -1,7 +1,6 @@
 // codegen/update_runs.cpp – updates of one element by neighbouring points, combined first
 #include "codegen/update_runs.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,10 +14,9 @@ namespace {
 
 /// Fewer points are quick, and keep their order.
 constexpr std::int64_t least_extent = 1024;
-constexpr std::int64_t points_of_turn = 8;
 /// Of longer rows a turn's additions take as long as one waits for.
 constexpr std::int64_t most_elements_of_row = 8;
-/// Of a point: a turn is written out twice.
+/// Of an element of a row.
 constexpr double most_cycles = 12;
 
 /// Neighbours first, then their results: few wait for each other.
@@ -37,8 +35,9 @@ Value combined(std::vector<Value> values, Op op) {
 
 bool may_have_runs(const Kernel& kernel, const Axis& axis, const std::optional<Axis>& lane) {
     if (kernel.body || kernel.writes.size() != 1 || !kernel.conditions.is_empty()) return false;
-    if (axis.extent < least_extent || (lane && lane->extent > most_elements_of_row)) return false;
-    if (write_cost(kernel) > most_cycles) return false;
+    if (axis.extent < least_extent) return false;
+    if (lane && (lane->extent > most_elements_of_row || write_cost(kernel) > most_cycles))
+        return false;
     // A million floats by a thousand sorted keys took 3.9 ms, at random 0.6; counts 0.45 in both
     // orders (Zen 3): CPUs pass on what is stored, only floating additions take long. Half types
     // are rounded after each update.
@@ -50,11 +49,11 @@ bool may_have_runs(const Kernel& kernel, const Axis& axis, const std::optional<A
            (!lane || !depends_on(update.at.computed, lane->var));
 }
 
-Body loop_of_runs(Kernel& kernel, const Axis& axis, const std::function<Body()>& write) {
-    const VarId start = kernel.nest.add(Var{kernel.nest.at(axis.var).name + "0"});
+Body combine_runs(Kernel& kernel, VarId axis, VarId start, std::int64_t count,
+                  const std::function<Body()>& write) {
     const auto at = [&](const AffineForm& place) {
         Substitution here;
-        here.replace(axis.var, place);
+        here.replace(axis, place);
         return here;
     };
     const auto write_at = [&](const AffineForm& place) {
@@ -65,24 +64,22 @@ Body loop_of_runs(Kernel& kernel, const Axis& axis, const std::function<Body()>&
     };
     const Store update = kernel.writes[0];
     Value are_equal;
-    std::vector<Value> values;
-    // From the last place on: keys at random differ there, and no other is compared.
-    for (std::int64_t i = points_of_turn - 1; i >= 0; --i) {
-        values.push_back(at(form(axis.var) + form(i))(update.value));
-        if (i == 0) continue;
+    std::vector<Value> values = {at(form(axis))(update.value)};
+    for (std::int64_t i = 1; i < count; ++i) {
+        values.push_back(at(form(axis) + form(i))(update.value));
         const Value first = at(form(start))(update.at.computed);
         const Value other = at(form(start) + form(i))(update.at.computed);
         const Value is_equal = make_operation(Op::eq, {first, other}, DType::boolean);
+        // The last place first: keys at random differ there, and no other is compared.
         are_equal = are_equal
-                        ? make_operation(Op::logical_and, {are_equal, is_equal}, DType::boolean)
+                        ? make_operation(Op::logical_and, {is_equal, are_equal}, DType::boolean)
                         : is_equal;
     }
-    std::ranges::reverse(values);
     const Op op = combining_op(*update.combine, kernel.nest.at(update.buffer).dtype);
     kernel.writes[0].value = combined(std::move(values), op);
     Body run = write_at(form(start));
     kernel.writes[0] = update;
-    Body points = over_lanes(kernel.nest, {1, points_of_turn, {}}, [&](const AffineForm& offset) {
+    Body points = over_lanes(kernel.nest, {1, count, {}}, [&](const AffineForm& offset) {
         return write_at(form(start) + offset);
     });
 
@@ -92,13 +89,7 @@ Body loop_of_runs(Kernel& kernel, const Axis& axis, const std::function<Body()>&
     append(turn, guarded(are_equal, std::move(run)));
     append(turn, guarded(make_operation(Op::logical_not, {are_equal}, DType::boolean),
                          std::move(points)));
-    const std::int64_t full = axis.extent / points_of_turn * points_of_turn;
-    Body body;
-    body.push_back(
-        make_loop(start, Bind::serial, bound(0), bound(full), std::move(turn), points_of_turn));
-    if (full < axis.extent)
-        body.push_back(make_loop(axis.var, Bind::serial, bound(full), bound(axis.extent), write()));
-    return body;
+    return turn;
 }
 
 }  // namespace ricci::codegen

@@ -11,6 +11,7 @@
 // The same of short rows, `H[J[i],c] += X[i,c]`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -23,9 +24,10 @@ namespace ricci::codegen {
 [[nodiscard]] bool may_have_runs(const Kernel& kernel, const Axis& axis,
                                  const std::optional<Axis>& lane);
 
-/// The loop over an axis for which that holds. `write` gives the statements of a point, or of a
-/// row, at the axis's variable: what the kernel writes at the moment.
-[[nodiscard]] Body loop_of_runs(Kernel& kernel, const Axis& axis,
+/// The updates of `count` points, or rows, along an axis for which that holds, from `start` on.
+/// `write` gives the statements of one, at the axis's variable: what the kernel writes at the
+/// moment. Places are read more than once.
+[[nodiscard]] Body combine_runs(Kernel& kernel, VarId axis, VarId start, std::int64_t count,
                                 const std::function<Body()>& write);
 
 }  // namespace ricci::codegen

@@ -42,6 +42,14 @@ Reduced reduce(Wide x) {
     return {n, without_powers(x, n.whole)};
 }
 
+enum class Base : std::uint8_t { e, two };
+
+/// x - n of the base's exponent, as one of e.
+Wide what_is_left(Wide x, Wide n, Base base) {
+    return base == Base::two ? (x - n) * pick(x, std::numbers::ln2, std::numbers::ln2)
+                             : without_powers(x, n);
+}
+
 /// e^r - 1. Without AVX-512 schedulers hold too few instructions to do much else while the sums of
 /// a polynomial wait for each other; what p loses is small beside r.
 Wide expm1_core(Wide r) {
@@ -57,17 +65,21 @@ Wide expm1_core(Wide r) {
     return multiply_add(r * r, p, r);
 }
 
-/// e^(x + tail) 2^shift by two powers of 2 that are normal numbers, since their product may not be.
-/// Where it is 0 or infinite x is cut; NaN passes in n and in what is left.
-Wide exp_by_polynomial(Wide x, std::optional<Wide> tail, int shift) {
-    const Wide cut = quick_min(pick(x, 90, 711), quick_max(pick(x, -105, -746), x));
+/// base^(x + tail) 2^shift by two powers of 2 that are normal numbers, since their product may not
+/// be. Where it is 0 or infinite x is cut; NaN passes in n and in what is left.
+Wide exp_by_polynomial(Wide x, Base base, std::optional<Wide> tail, int shift) {
+    const bool is_two = base == Base::two;
+    const Wide most = is_two ? pick(x, 130, 1026) : pick(x, 90, 711);
+    const Wide least = is_two ? pick(x, -151, -1076) : pick(x, -105, -746);
+    const Wide cut = quick_min(most, quick_max(least, x));
     // As round_product(), with what two exponents add to n: both are made of the sum's last bits,
     // and lose the bits above these.
     const int biases = x.is_double() ? 2 * 1023 : 2 * 127;
     const Wide magic = pick(x, 0x1.8p23 + biases + shift, 0x1.8p52 + biases + shift);
     const Wide shifted =
-        multiply_add(cut, pick(x, std::numbers::log2e, std::numbers::log2e), magic);
-    const Wide rest = without_powers(cut, shifted - magic);
+        is_two ? cut + magic
+               : multiply_add(cut, pick(x, std::numbers::log2e, std::numbers::log2e), magic);
+    const Wide rest = what_is_left(cut, shifted - magic, base);
     const Wide power = shifted.as_integer();
     const Wide half = shift_right(power, 1);
     const Wide one = (half << fraction_bits(x)).as_floating();
@@ -94,16 +106,17 @@ Powers powers_of_sixteenths() {
 /// half a unit, which stays below a unit in all, but not in what is computed of it.
 enum class Tails : std::uint8_t { with, without };
 
-/// e^(x + tail) 2^shift with AVX-512's instructions. Where it is 0 or infinite what is left of x
+/// base^(x + tail) 2^shift with AVX-512's instructions. Where it is 0 or infinite what is left of x
 /// is some small number; NaN passes in n.
-Wide exp_by_table(Wide x, std::optional<Wide> tail, int shift, Tails tails_of_powers) {
+Wide exp_by_table(Wide x, Base base, std::optional<Wide> tail, int shift, Tails tails_of_powers) {
     static const auto of_f32 = powers_of_sixteenths<float>();
     static const auto of_f64 = powers_of_sixteenths<double>();
     // As round_product(), with four binary places: they are the last bits.
     const Wide magic = pick(x, 0x1.8p19, 0x1.8p48);
-    const Wide shifted = multiply_add(x, x.number(std::numbers::log2e), magic);
+    const Wide shifted =
+        base == Base::two ? x + magic : multiply_add(x, x.number(std::numbers::log2e), magic);
     const Wide n = shifted - magic;
-    const Wide rest = limit_magnitude(without_powers(x, n), x.number(0.5));
+    const Wide rest = limit_magnitude(what_is_left(x, n, base), x.number(0.5));
     const Wide r = tail ? rest + *tail : rest;
     const Wide p = polynomial(r, {0.500016212, 0.16666685},
                               {0.49999999999999589, 0.16666666664409541, 0.041666666694339223,
@@ -119,9 +132,12 @@ Wide exp_by_table(Wide x, std::optional<Wide> tail, int shift, Tails tails_of_po
     return scale(y, shift == 0 ? n : n + double(shift));
 }
 
-Wide any_exp(Wide x, std::optional<Wide> tail, int shift, Tails tails = Tails::with) {
-    return has_avx512(x) ? exp_by_table(x, tail, shift, tails) : exp_by_polynomial(x, tail, shift);
+Wide any_exp(Wide x, Base base, std::optional<Wide> tail, int shift, Tails tails = Tails::with) {
+    return has_avx512(x) ? exp_by_table(x, base, tail, shift, tails)
+                         : exp_by_polynomial(x, base, tail, shift);
 }
+/// The tails of f32 take a tenth of the time of a sum of exponentials.
+Tails quick_tails(Wide x) { return x.is_double() ? Tails::with : Tails::without; }
 
 }  // namespace
 
@@ -136,12 +152,13 @@ Wide small_to_floating(Wide integer, Wide like) {
     return (integer + magic.as_integer()).as_floating() - magic;
 }
 
-Wide exp_shifted(Wide x, int shift) { return any_exp(x, {}, shift); }
+Wide exp_shifted(Wide x, int shift) { return any_exp(x, Base::e, {}, shift); }
 
-Wide exp_sum(Wide x, Wide tail) { return any_exp(x, tail, 0); }
+Wide exp_sum(Wide x, Wide tail) { return any_exp(x, Base::e, tail, 0); }
 
-// The tails of f32 take a tenth of the time of a sum of exponentials.
-Wide exp(Wide x) { return any_exp(x, {}, 0, x.is_double() ? Tails::with : Tails::without); }
+Wide exp(Wide x) { return any_exp(x, Base::e, {}, 0, quick_tails(x)); }
+
+Wide exp2(Wide x) { return any_exp(x, Base::two, {}, 0, quick_tails(x)); }
 
 Wide expm1(Wide x) {
     // Below the limit the result is -1, and 2^n is far from the denormal numbers.

@@ -40,6 +40,8 @@ Wide small_to_floating(Wide integer, Wide like);
 
 /// e^x * 2^shift, right through overflow and into the denormal numbers.
 Wide exp_shifted(Wide x, int shift);
+/// 2^x, exact for whole x: 1.0 / 1.1.
+Wide exp2(Wide x);
 /// e^(x + tail) for a small tail.
 Wide exp_sum(Wide x, Wide tail);
 

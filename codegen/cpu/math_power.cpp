@@ -1,4 +1,10 @@
 // codegen/cpu/math_power.cpp – pow, cbrt, hypot
+#include <cmath>
+#include <optional>
+
+#include <llvm/ADT/APFloat.h>
+#include <llvm/IR/Constants.h>
+
 #include "codegen/cpu/math.h"
 #include "codegen/cpu/math_parts.h"
 #include "codegen/cpu/operations.h"
@@ -31,6 +37,33 @@ Wide magnitude_f32(Wide x, Wide y) {
     return convert(exp(exponent), DType::f64, DType::f32);
 }
 
+/// The number that is in all lanes, if that is known.
+std::optional<double> constant(Wide x) {
+    const auto* value = llvm::dyn_cast<llvm::Constant>(x.value());
+    if (value != nullptr && value->getType()->isVectorTy()) value = value->getSplatValue();
+    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(value);
+    if (number == nullptr) return std::nullopt;
+    llvm::APFloat as_double = number->getValueAPF();
+    bool loses = false;
+    as_double.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    return as_double.convertToDouble();
+}
+
+/// Of a base whose logarithm is at hand: of powers of 2 whose product with y is exact, and of f32
+/// in f64.
+std::optional<Wide> power_of_constant(double base, Wide y) {
+    if (!(base > 0) || !std::isfinite(base) || base == 1) return std::nullopt;
+    const double exponent = std::log2(base);
+    const auto is_power = [](double number) {
+        int ignored = 0;
+        return std::abs(std::frexp(number, &ignored)) == 0.5;
+    };
+    if (is_power(base) && is_power(exponent)) return exp2(y * exponent);
+    if (y.is_double()) return std::nullopt;
+    return convert(exp(convert(y, DType::f32, DType::f64) * std::log(base)), DType::f64,
+                   DType::f32);
+}
+
 }  // namespace
 
 // 2s + s z (2/3 + z g(z)), z = s^2.
@@ -57,6 +90,8 @@ Pair log_pair(Wide x) {
 }
 
 Wide pow(Wide x, Wide y) {
+    if (const std::optional<double> base = constant(x))
+        if (const std::optional<Wide> power = power_of_constant(*base, y)) return *power;
     const Wide a = abs(x);
     const Wide one = x.number(1);
     Wide result = x.is_double() ? magnitude_f64(a, y) : magnitude_f32(a, y);

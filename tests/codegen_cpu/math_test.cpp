@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -33,10 +35,10 @@ struct Row {
     Domain domain = Domain::all;
 };
 
-/// y = op(x) for whole vectors, each of so many of the target's registers.
+/// y = op(x) for whole vectors, each of so many of the target's registers, or op(base, x).
 template <class T>
 std::vector<T> evaluate_in(std::int64_t registers, Op op, const Target& target,
-                           std::vector<std::vector<T>> args) {
+                           std::vector<std::vector<T>> args, std::optional<double> base = {}) {
     const DType dtype = sizeof(T) == 4 ? DType::f32 : DType::f64;
     const auto lanes = registers * target.vector_bytes / std::int64_t{sizeof(T)};
     for (auto& arg : args)
@@ -48,6 +50,7 @@ std::vector<T> evaluate_in(std::int64_t registers, Op op, const Target& target,
     const AffineForm at = form(b.task, lanes) + form(lane);
     std::vector<Value> loads;
     std::vector<void*> buffers;
+    if (base) loads.push_back(make_number(dtype, *base));
     for (auto& arg : args) {
         loads.push_back(b.load(b.argument(format("x{}", loads.size()), dtype, n), at));
         buffers.push_back(arg.data());
@@ -64,10 +67,11 @@ std::vector<T> evaluate_in(std::int64_t registers, Op op, const Target& target,
 
 /// The same, found equal in vectors of one register and of four.
 template <class T>
-std::vector<T> evaluate(Op op, const Target& target, const std::vector<std::vector<T>>& args) {
-    const std::vector<T> one = evaluate_in(1, op, target, args);
+std::vector<T> evaluate(Op op, const Target& target, const std::vector<std::vector<T>>& args,
+                        std::optional<double> base = {}) {
+    const std::vector<T> one = evaluate_in(1, op, target, args, base);
     if (target.vector_bytes != 32) return one;
-    const std::vector<T> four = evaluate_in(4, op, target, args);
+    const std::vector<T> four = evaluate_in(4, op, target, args, base);
     const auto is_same = [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); };
     CHECK(std::equal(one.begin(), one.end(), four.begin(), is_same));
     return one;
@@ -315,6 +319,41 @@ TEST_CASE("functions of two numbers are right to a few units in the last place, 
     check_pairs<double>(Op::hypot, std::hypot, 1.5);
     check_pairs<float>(Op::atan2, std::atan2, 2.0);
     check_pairs<double>(Op::atan2, std::atan2, 2.0);
+}
+
+/// The largest error of powers of a constant, and that of whole powers.
+template <class T>
+std::pair<double, double> errors_of_powers(double base, const Target& target) {
+    std::vector<T> y = special_values<T>();
+    const double most = std::numeric_limits<T>::max_exponent / std::abs(std::log2(base));
+    for (const double each : numbers<double>(5000, 3)) {
+        y.push_back(static_cast<T>(each * 1.2 * most));
+        y.push_back(static_cast<T>(std::round(each * 1.2 * most)));
+        y.push_back(static_cast<T>(each));
+    }
+    const std::vector<T> found = evaluate<T>(Op::pow, target, {y}, base);
+    std::pair<double, double> largest;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        const double error = ulps(found[i], std::pow(Real(static_cast<T>(base)), Real(y[i])));
+        largest.first = std::max(largest.first, error);
+        if (std::trunc(y[i]) == y[i]) largest.second = std::max(largest.second, error);
+    }
+    return largest;
+}
+
+TEST_CASE("powers of constants are right, whole ones of powers of 2 exact") {
+    for (const Target& target : runnable_targets())
+        for (const double base : {2.0, 4.0, 16.0, 0.5, 0.25, 0.0625, 8.0, 10.0, 2.718, 0.9, 1e-3}) {
+            CAPTURE(target.cpu);
+            CAPTURE(base);
+            const double exponent = std::log2(base);
+            const bool is_power = std::trunc(exponent) == exponent && base != 8.0;
+            const auto [f32, whole_f32] = errors_of_powers<float>(base, target);
+            const auto [f64, whole_f64] = errors_of_powers<double>(base, target);
+            CHECK(f32 <= 1.1);
+            CHECK(f64 <= 1.2);
+            if (is_power) CHECK(std::max(whole_f32, whole_f64) == 0);
+        }
 }
 
 }  // namespace
