@@ -16,10 +16,10 @@ bool takes_rows(const std::string& text, const Signature& signature, std::int64_
 
 TEST_CASE("sums of columns take several rows at a time") {
     // Whole pieces; a piece and some vectors; a tail that fills no vector; rows left over.
-    for (const Shape& shape : {Shape{32, 2048}, Shape{40, 1056}, Shape{99, 1041}})
+    for (const Shape& shape : {Shape{32, 8192}, Shape{40, 4128}, Shape{99, 4113}})
         for (const DType dtype : {DType::f32, DType::f64, DType::i32})
             CHECK(takes_rows("s[j] := A[i,j]", {{"A", array(shape, dtype)}}));
-    CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({97, 2100}, DType::bf16)}}));
+    CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({97, 4200}, DType::bf16)}}));
 }
 
 TEST_CASE("so do other bodies, reducers and results of theirs") {
@@ -62,8 +62,8 @@ TEST_CASE("terms that share their parts many times over take no longer") {
 }
 
 TEST_CASE("few pieces are summed in two levels, the last of which is shorter") {
-    CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({288, 1040})}}, 1024, Forced::two_levels));
-    CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({301, 1040})}}, 1024, Forced::two_levels));
+    CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({288, 4112})}}, 1024, Forced::two_levels));
+    CHECK(takes_rows("s[j] := A[i,j]", {{"A", array({301, 4112})}}, 1024, Forced::two_levels));
 }
 
 /// Whether squares of rows and columns are transposed, whatever a cache holds.

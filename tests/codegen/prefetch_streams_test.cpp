@@ -110,6 +110,25 @@ TEST_CASE("requests are for the cache that suits the machine") {
     CHECK_MESSAGE(count(str(plan.nests[0]), "prefetch a[i0 + 512] to L2") == 1, str(plan.nests[0]));
 }
 
+TEST_CASE("with short vectors quick loops over what comes from memory do not ask") {
+    const auto asks = [](const std::string& text, const Signature& signature, int vector_bytes) {
+        const BoundProgram program = bound(text, signature);
+        return str(codegen::plan(program, example_target(vector_bytes))).find("prefetch") !=
+               std::string::npos;
+    };
+    const Signature x = {{"x", array({10'000'000})}};
+    CHECK_FALSE(asks("s := x[i]", x, 32));
+    CHECK_FALSE(asks("s := norm[i](x[i])", x, 32));
+    CHECK_FALSE(asks("s[i] := x[i,k]", {{"x", array({20'000, 1000})}}, 32));
+    CHECK(asks("s := x[i]", x, 64));
+    CHECK(asks("s := x[i]", {{"x", array({8'000'000})}}, 32));
+    CHECK(asks("s := x[i]", {{"x", array({20'000'000}, DType::bf16)}}, 32));
+    CHECK(asks("s := sum[i](exp(x[i]))", x, 32));
+    CHECK(asks("y[i] := 2*x[i]", x, 32));
+    // Four rows at a time.
+    CHECK(asks("y[i] := A[i,j]*x[j]", {{"A", array({4096, 4096})}, {"x", array({4096})}}, 32));
+}
+
 TEST_CASE("what hardware brings by itself is not asked for") {
     const Signature signature = {{"a", array({5000})}};
     Target target = example_target(64);
