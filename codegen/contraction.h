@@ -29,7 +29,7 @@ struct Contraction {
     std::vector<Axis> columns;  ///< but the lane axis
     Axis lane;
     Value body;            ///< the kernel's body with sums and products regrouped
-    double body_cost = 0;  ///< of the kernel's; every tile's estimate asks for it
+    double body_cost = 0;  ///< of a point of the kernel; every tile's estimate asks for it
     std::vector<Operand> row_operands;
     std::vector<Operand> column_operands;
     std::vector<Operand> held;

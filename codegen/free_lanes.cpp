@@ -166,11 +166,19 @@ class FreeLanes {
     }
     /// Rows one after the other.
     Body rows(TaskSplit& split, const AxisRange& range) {
-        return scalar_rows(kernel_, split, *lanes_.axis, [&] {
+        if (kernel_.body || asks_for_rows()) return row_loops(split, range);
+        return rows_in_turns(kernel_, split, *lanes_.axis, [&] {
             const NamedValues before = names_;
             Body row = row_loops(split, range);
             names_ = before;
             return row;
+        });
+    }
+    /// Whether rows whose places are data are asked for, each by the one some rows before it.
+    [[nodiscard]] bool asks_for_rows() const {
+        return std::ranges::any_of(gathered_rows(kernel_, *lanes_.axis), [&](const auto& row) {
+            const Buffer& buffer = kernel_.nest.at(row.buffer);
+            return buffer.elements * std::int64_t(size_bytes(buffer.dtype)) > target_.l2_bytes;
         });
     }
     /// Before the lanes of a row whose place is data stand that place and what asks for others.

@@ -35,18 +35,28 @@ class Parts {
         // Half types round after each update, and a product's part may overflow before its zero.
         const DType type = make_.program().at(update_.target).dtype;
         if (is_half(type) || (reducer_ == Reducer::prod && is_floating(type))) return false;
-        // The longest index is cut: a part's points follow each other along it.
-        cut_ = *std::ranges::max_element(found_.points, {}, [&](IndexId id) { return extent(id); });
-        const std::int64_t points = extent(cut_);
-        const std::int64_t parts = std::min(number_of_parts(), points);
+        const std::int64_t wanted = number_of_parts();
+        choose_cut(wanted);
+        const std::int64_t parts = std::min(wanted, extent(cut_));
         if (parts < 2) return false;
-        length_ = points / parts;
+        length_ = extent(cut_) / parts;
         add_partial(parts);
         return true;
     }
 
   private:
     std::int64_t extent(IndexId id) { return make_.program().at(id).extent(); }
+
+    /// The first index that is long enough: a part's points follow each other. Of short ones the
+    /// longest.
+    void choose_cut(std::int64_t parts) {
+        const auto is_long = [&](IndexId id) { return extent(id) >= parts; };
+        auto cut = std::ranges::find_if(found_.points, is_long);
+        if (cut == found_.points.end())
+            cut =
+                std::ranges::max_element(found_.points, {}, [&](IndexId id) { return extent(id); });
+        cut_ = *cut;
+    }
 
     std::int64_t number_of_parts() {
         double updates = 1;

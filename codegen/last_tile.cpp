@@ -1,6 +1,7 @@
 // codegen/last_tile.cpp – what is left over along an axis, as a whole tile
 #include "codegen/last_tile.h"
 
+#include "base/error.h"
 #include "base/integer.h"
 
 namespace ricci::codegen {
@@ -27,6 +28,7 @@ Body over_own_lanes(
     Nest& nest, const Lanes& lanes, const Tiling& tiling, const std::optional<LastTile>& last,
     const AffineForm& first,
     const std::function<Body(const AffineForm& element, const Value& is_own)>& body) {
+    RICCI_ASSERT(lanes.lanes * lanes.unroll == tiling.step, "lanes are those of a tile");
     const Elements always = own_elements(tiling, last, first).always;
     const Elements whole{ceil_div(always.first, lanes.lanes), always.end / lanes.lanes};
     Body all;

@@ -1,4 +1,5 @@
-// codegen/last_tile.h – what is left over along an axis, as a whole tile
+// codegen/last_tile.h – what tiles leave over along an axis, as a whole tile that starts earlier or
+// as one that lacks elements
 #pragma once
 
 #include <cstdint>
@@ -52,16 +53,18 @@ struct Elements {
 };
 /// The elements of a tile that there are, and that no other tile has.
 struct OwnElements {
-    Elements always;    ///< of every tile
-    Elements others;    ///< of all but the last one, which shares its first elements or lacks these
-    Value unless_last;  ///< whether it has the others; empty where there are none
+    Elements always;  ///< of every tile
+    /// What the last one leaves out: the tile before it has them, or they lie beyond the axis.
+    Elements others;
+    Value unless_last;  ///< whether the tile has the others; empty where there are none
 };
 /// `first` is where a tile begins.
 [[nodiscard]] OwnElements own_elements(const Tiling& tiling, const std::optional<LastTile>& last,
                                        const AffineForm& first);
 
-/// A body for each of these in lanes. Of vectors that are not whole in every tile what the last one
-/// lacks is masked; what it shares is for `body`, which is given a condition then.
+/// A body for each of these in lanes, which are those of a tile. Of vectors that are not whole in
+/// every tile what the last one lacks is masked; what it shares is for `body`, which is given a
+/// condition then.
 [[nodiscard]] Body over_own_lanes(
     Nest& nest, const Lanes& lanes, const Tiling& tiling, const std::optional<LastTile>& last,
     const AffineForm& first,

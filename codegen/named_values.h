@@ -13,7 +13,7 @@ namespace ricci::codegen {
 /// The largest values of a kernel that are chosen, and their names.
 class NamedValues {
   public:
-    /// Names further ones: of the body and the writes, but for what is read or written at once.
+    /// Names further ones, of the body and the writes: no constants and indices.
     [[nodiscard]] Body add(Kernel& kernel, const std::function<bool(const Value&)>& is_chosen);
     /// A substitution puts their names in place of them, too.
     void replace_in(Substitution& here) const;

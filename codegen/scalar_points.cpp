@@ -15,6 +15,7 @@ namespace {
 /// 0.56 ns a turn, by where in a line of instructions it began; of eight points 0.36 each.
 constexpr std::int64_t points_of_turn = 8;
 constexpr std::int64_t least_unrolled_extent = 64;
+/// Of what is left of a point when its dear terms are staged.
 constexpr double most_unrolled_cycles = 12;
 
 /// Whole turns from `start` on, then what is left, one by one.
@@ -38,14 +39,16 @@ Body scalar_points(Kernel& kernel, TaskSplit& split, bool all_exist,
     const Axis axis = split.loops.back().axis;
     const bool may_stage = all_exist && is_whole(split.loops.back());
     const bool may_run = may_stage && may_have_runs(kernel, axis, std::nullopt);
-    const VarId start = kernel.nest.add(Var{kernel.nest.at(axis.var).name + "0"});
+    const Nest unstaged = kernel.nest;
     const std::vector<Store> plain = kernel.writes;
+    const VarId start = kernel.nest.add(Var{kernel.nest.at(axis.var).name + "0"});
     Body turn;
     if (may_stage)
         turn = stage_terms(kernel, axis.var, start, points_of_turn,
                            {.values = true, .all_places = may_run});
     if (write_cost(kernel) > most_unrolled_cycles) {
         kernel.writes = plain;
+        kernel.nest = unstaged;
         return write(std::nullopt, form(0));
     }
     const auto point = [&] { return write(axis.var, form(axis.var)); };
@@ -59,8 +62,8 @@ Body scalar_points(Kernel& kernel, TaskSplit& split, bool all_exist,
     return in_turns(axis, start, std::move(turn), point);
 }
 
-Body scalar_rows(Kernel& kernel, TaskSplit& split, const Axis& lane,
-                 const std::function<Body()>& write) {
+Body rows_in_turns(Kernel& kernel, TaskSplit& split, const Axis& lane,
+                   const std::function<Body()>& write) {
     if (split.loops.empty() || !is_whole(split.loops.back())) return write();
     const Axis axis = split.loops.back().axis;
     if (!may_have_runs(kernel, axis, lane)) return write();

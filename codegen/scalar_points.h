@@ -19,7 +19,7 @@ namespace ricci::codegen {
 
 /// Rows of lanes along an axis: those of a turn that update one row do so together. `write` gives
 /// the statements of a row at the variable of the innermost loop, which may leave the split.
-[[nodiscard]] Body scalar_rows(Kernel& kernel, TaskSplit& split, const Axis& lane,
-                               const std::function<Body()>& write);
+[[nodiscard]] Body rows_in_turns(Kernel& kernel, TaskSplit& split, const Axis& lane,
+                                 const std::function<Body()>& write);
 
 }  // namespace ricci::codegen

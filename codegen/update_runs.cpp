@@ -43,6 +43,8 @@ bool may_have_runs(const Kernel& kernel, const Axis& axis, const std::optional<A
     // are rounded after each update.
     const Store& update = kernel.writes[0];
     const DType dtype = kernel.nest.at(update.buffer).dtype;
+    // A product of some may overflow before a zero.
+    if (update.combine == Reducer::prod) return false;
     return update.combine && update.hint == StoreHint::normal && update.at.computed &&
            is_floating(dtype) && !is_half(dtype) && update.at.affine.coefficient(axis.var) == 0 &&
            depends_on(update.at.computed, axis.var) && !is_operation(update.value, Op::select) &&

@@ -312,11 +312,6 @@ Wide floor_divide(Wide a, std::int64_t divisor) {
     return quotient + shift_right_arithmetic(rest, int(a.type()->getScalarSizeInBits()) - 1);
 }
 
-Wide floor_remainder(Wide a, std::int64_t divisor) {
-    if (std::has_single_bit(std::uint64_t(divisor))) return a & a.integer(divisor - 1);
-    return a - floor_divide(a, divisor) * a.integer(divisor);
-}
-
 Wide natural_quotient(Wide a, std::int64_t divisor) {
     return {a.ir(), a.ir().CreateUDiv(a.value(), a.integer(divisor).value())};
 }

@@ -25,10 +25,9 @@ namespace ricci::codegen::cpu {
 /// The low bits of an integer, as another integer type; `from` says how it is extended.
 [[nodiscard]] Wide low_bits(Wide a, DType from, DType to);
 
-/// The quotient rounded down, and what is left, by a positive constant.
+/// The quotient by a positive constant, rounded down.
 [[nodiscard]] Wide floor_divide(Wide a, std::int64_t divisor);
-[[nodiscard]] Wide floor_remainder(Wide a, std::int64_t divisor);
-/// The same of what is not negative, in a third of the operations.
+/// That of what is not negative, in a third of the operations, and what is left.
 [[nodiscard]] Wide natural_quotient(Wide a, std::int64_t divisor);
 [[nodiscard]] Wide natural_remainder(Wide a, std::int64_t divisor);
 

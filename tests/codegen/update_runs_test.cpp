@@ -35,6 +35,16 @@ TEST_CASE("floats of neighbouring points that update one element are combined fi
             check_values(text, signature);
         }
 }
+TEST_CASE("parts of many updates are cut along the first index that is long enough") {
+    const auto signature = [](std::int64_t n, std::int64_t i) {
+        return Signature{
+            {"h", array({100})}, {"J", array({n, i}, DType::i32)}, {"x", array({n, i})}};
+    };
+    // Runs are of points that follow each other: those of short loops are none.
+    CHECK(has_runs("h[J[n,i]] += x[n,i]", signature(100, 10'000)));
+    CHECK(has_runs("h[J[n,i]] += x[n,i]", signature(1, 200'000)));
+    CHECK(has_runs("h[J[n,i]] += x[n,i]", signature(4000, 5000)));
+}
 TEST_CASE("each task has runs of its own points") {
     const Signature signature = {{"h", array({3, 4}, DType::f64)},
                                  {"J", array({3, 1500}, DType::i8)},
@@ -59,6 +69,10 @@ TEST_CASE("so are short rows of floats, and longer ones are not") {
         }
     CHECK_FALSE(has_runs("h[clamp(J[i]),c] += x[i,c]", signature(9, 1029)));
     CHECK_FALSE(has_runs("h[pad(J[i]),c] += x[i,c]", signature(3, 1029)));
+    // Rows of a large array are asked for ahead, one by one.
+    const Signature large = {
+        {"h", array({1'000'000, 8})}, {"J", array({2000}, DType::i32)}, {"x", array({2000, 8})}};
+    CHECK_FALSE(has_runs("h[J[i],c] += x[i,c]", large));
     check_values("h[pad(J[i]),c] += x[i,c]", signature(3, 1029));
     // Lanes of a row with places of their own.
     const Signature own = {{"h", array({9})}, {"J", keys}, {"x", array({1500, 3})}};
@@ -76,6 +90,8 @@ TEST_CASE("integers, half types, few points and those under conditions are updat
     CHECK_FALSE(has_runs(text, signature(DType::i32, 1500)));
     CHECK_FALSE(has_runs(text, signature(DType::f16, 1500)));
     CHECK_FALSE(has_runs("h[pad(J[i])] += x[i]", signature(DType::f32, 1500)));
+    // A product of eight may overflow before a zero.
+    CHECK_FALSE(has_runs("h[clamp(J[i])] *= x[i]", signature(DType::f32, 1500)));
     check_values("h[pad(J[i])] += x[i]", signature(DType::f32, 1500));
     // A place that moves with its point.
     const Signature moving = {{"h", array({2000})}, {"J", keys}, {"x", values}};
