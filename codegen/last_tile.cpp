@@ -1,4 +1,5 @@
-// codegen/last_tile.cpp – what is left over along an axis, as a whole tile
+// codegen/last_tile.cpp – what tiles leave over along an axis, as a whole tile that starts earlier
+// or as one that lacks elements
 #include "codegen/last_tile.h"
 
 #include "base/error.h"

@@ -19,8 +19,8 @@ Wide log1p(Wide x);  ///< 1.5 / 1.5
 Wide log2(Wide x);   ///< 1.8 / 1.7
 Wide log10(Wide x);  ///< 2.0 / 1.8
 Wide cbrt(Wide x);   ///< 1.0 / 1.0
-/// x^y with C's conventions (`0^0 = 1`): 0.5 / 1.1; of the constants 2, 4, 16 and 1 by these
-/// 1.0 / 1.1.
+/// x^y with C's conventions (`0^0 = 1`): 0.5 / 1.1; of a constant x whose binary logarithm is
+/// 1, 2, 4 or 8 or minus that, 1.0 / 1.1, and exact for whole y.
 Wide pow(Wide x, Wide y);
 Wide hypot(Wide x, Wide y);  ///< 0.5 / 1.1
 Wide sin(Wide x);            ///< 1.6 / 0.8 (beyond 2^20: the library's)
