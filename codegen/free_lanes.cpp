@@ -176,10 +176,9 @@ class FreeLanes {
     }
     /// Whether rows whose places are data are asked for, each by the one some rows before it.
     [[nodiscard]] bool asks_for_rows() const {
-        return std::ranges::any_of(gathered_rows(kernel_, *lanes_.axis), [&](const auto& row) {
-            const Buffer& buffer = kernel_.nest.at(row.buffer);
-            return buffer.elements * std::int64_t(size_bytes(buffer.dtype)) > target_.l2_bytes;
-        });
+        return std::ranges::any_of(
+            gathered_rows(kernel_, *lanes_.axis),
+            [&](const GatheredRow& row) { return is_far(kernel_, row, target_); });
     }
     /// Before the lanes of a row whose place is data stand that place and what asks for others.
     Body row_loops(const TaskSplit& split, const AxisRange& range) {

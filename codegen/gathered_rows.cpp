@@ -41,6 +41,11 @@ std::int64_t side_by_side(std::int64_t extent, std::int64_t elements) {
     return 1;
 }
 
+bool is_far(const Kernel& kernel, const GatheredRow& row, const Target& target) {
+    const Buffer& buffer = kernel.nest.at(row.buffer);
+    return buffer.elements * std::int64_t(size_bytes(buffer.dtype)) > target.l2_bytes;
+}
+
 Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const Axis& across,
                    const AxisRange& along, const Target& target) {
     Body body;
@@ -48,8 +53,7 @@ Body prefetch_rows(Kernel& kernel, const std::vector<GatheredRow>& rows, const A
     for (const GatheredRow& row : rows) {
         const Buffer& buffer = kernel.nest.at(row.buffer);
         const auto bytes = std::int64_t(size_bytes(buffer.dtype));
-        if (buffer.elements * bytes <= target.l2_bytes || !depends_on(row.computed, across.var))
-            continue;
+        if (!is_far(kernel, row, target) || !depends_on(row.computed, across.var)) continue;
         const std::int64_t ahead =
             std::clamp<std::int64_t>(bytes_ahead / (along.axis.extent * bytes), 1, most_rows_ahead);
         Substitution later;

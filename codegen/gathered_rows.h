@@ -28,6 +28,9 @@ struct GatheredRow {
 /// vector a turn, 2.6 by sixteen. They divide the row.
 [[nodiscard]] std::int64_t side_by_side(std::int64_t extent, std::int64_t elements);
 
+/// Whether its array is larger than the second-level cache: such rows are asked for ahead.
+[[nodiscard]] bool is_far(const Kernel& kernel, const GatheredRow& row, const Target& target);
+
 /// The prefetches of the rows that the axis `across` comes to a few points later, where the array
 /// is larger than the second-level cache. `along` is the part of each row that is used. To stand
 /// inside the loop of `across`.
