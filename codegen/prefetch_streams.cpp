@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,6 +28,8 @@ constexpr std::int64_t lines_ahead = 32;
 /// Arrays of up to so many second-level caches come as fast without requests.
 constexpr std::int64_t caches_kept = 2;
 constexpr std::int64_t caches_kept_with_fast_l3 = 8;
+/// The second-level cache is to hold a row, the next one, and what is written and kept beside.
+constexpr std::int64_t rows_in_l2 = 4;
 /// Lines of a turn of a loop, at most, and streams of a loop.
 constexpr std::int64_t most_lines = 32;
 constexpr std::size_t most_streams = 8;
@@ -125,11 +128,12 @@ class Prefetcher {
     }
 
   private:
-    /// A row that a loop has gone over, and that the first-level cache still holds.
+    /// A row that a loop has gone over.
     struct Row {
         BufferId buffer{};
         AffineForm first;
-        bool operator==(const Row&) const = default;
+        bool is_in_l1 = false;           ///< still, or in the second-level cache
+        bool is_next_asked_for = false;  ///< by a later loop
     };
     /// A loop around what is being looked at, and the rows that the loops before it went over.
     struct Level {
@@ -144,7 +148,12 @@ class Prefetcher {
     }
     void ask_within(Body& body) {
         for (Stmt& stmt : body) {
-            if (auto* guard = std::get_if<Guard>(&stmt.node)) ask_within(guard->body);
+            if (auto* guard = std::get_if<Guard>(&stmt.node)) {
+                const auto certain = std::ptrdiff_t(levels_.back().rows.size());
+                ask_within(guard->body);
+                std::vector<Row>& rows = levels_.back().rows;
+                rows.erase(rows.begin() + certain, rows.end());
+            }
             auto* loop = std::get_if<Loop>(&stmt.node);
             if (loop == nullptr || loop->bind == Bind::vector || loop->bind == Bind::unroll)
                 continue;
@@ -163,22 +172,46 @@ class Prefetcher {
         if (!has_serial_loop(loop.body)) collect(loop.body, loop, inner, streams);
         const std::optional<std::int64_t> length =
             loop.lower.size() == 1 ? most_length(loop) : std::nullopt;
-        const bool are_rows_kept =
-            length && row_bytes(streams, loop, *length) <= target_.l1_bytes / 2;
-        if (are_rows_kept)
+        // More than a cache holds where nothing tells.
+        const std::int64_t row =
+            length ? row_bytes(streams, loop, *length) : std::numeric_limits<std::int64_t>::max();
+        const bool is_in_l1 = row <= target_.l1_bytes / 2;
+        const bool is_in_l2 = is_in_l1 || row <= target_.l2_bytes / rows_in_l2;
+        Body requests;
+        if (is_in_l2 && row >= lines_ahead * line_bytes) requests = requests_of_next(streams, loop);
+        if (is_in_l1)
             std::erase_if(streams, [&](const Stream& each) { return is_near(each, loop); });
         const bool is_quick = is_quick_ && std::ranges::all_of(streams, [](const Stream& stream) {
                                   return stream.apart.empty();
                               });
         std::int64_t lines = 0;
         for (const Stream& stream : streams) lines += stream.lines;
-        Body requests;
         if (lines == 0 || is_quick) return requests;
         for (const Stream& stream : streams) {
             append(requests, request(stream, loop, length, ceil_div(lines_ahead, lines)));
-            if (are_rows_kept)
-                levels_.back().rows.push_back({stream.buffer, start_of(stream.first, loop)});
+            if (is_in_l2)
+                levels_.back().rows.push_back(
+                    {stream.buffer, start_of(stream.first, loop), is_in_l1});
         }
+        return requests;
+    }
+
+    /// Takes the streams of rows that an earlier loop has gone over, and asks for as much of the
+    /// rows of the next turn or task, once: memory would be idle until the first loop comes to
+    /// them. Softmax of 256 rows of 16,384 took 3.4 ms (Zen 3), with such requests 2.7.
+    Body requests_of_next(std::vector<Stream>& streams, const Loop& loop) {
+        Level& level = levels_.back();
+        Body requests;
+        if (!level.loop) return requests;
+        std::erase_if(streams, [&](const Stream& stream) {
+            const AffineForm start = start_of(stream.first, loop);
+            const std::int64_t step = start.coefficient(level.loop->var) * level.loop->step;
+            Row* row = find(level, stream.buffer, start);
+            if (!row || step == 0) return false;
+            if (!std::exchange(row->is_next_asked_for, true))
+                append(requests, this->requests(stream, {stream.first + form(step)}, 2));
+            return true;
+        });
         return requests;
     }
 
@@ -202,16 +235,22 @@ class Prefetcher {
         start.replace(loop.var, loop.lower[0].form);
         return start(place);
     }
+    static Row* find(Level& level, BufferId buffer, const AffineForm& first) {
+        const auto row = std::ranges::find_if(level.rows, [&](const Row& each) {
+            return each.buffer == buffer && each.first == first;
+        });
+        return row == level.rows.end() ? nullptr : &*row;
+    }
     /// Whether the first-level cache holds the row: the loop around this one goes over it in each
     /// of its turns, or an earlier loop went.
-    [[nodiscard]] bool is_near(const Stream& stream, const Loop& loop) const {
+    [[nodiscard]] bool is_near(const Stream& stream, const Loop& loop) {
         AffineForm start = start_of(stream.first, loop);
         const Loop* around = levels_.back().loop;
         if (around && around->bind == Bind::serial && start.coefficient(around->var) == 0)
             return true;
         for (std::size_t i = levels_.size(); i-- > 0;) {
-            const Level& level = levels_[i];
-            if (std::ranges::find(level.rows, Row{stream.buffer, start}) != level.rows.end())
+            Level& level = levels_[i];
+            if (const Row* row = find(level, stream.buffer, start); row && row->is_in_l1)
                 return true;
             const Loop* each = level.loop;
             if (!each || each->bind != Bind::serial || each->lower.size() != 1 ||

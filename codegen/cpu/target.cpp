@@ -1,5 +1,7 @@
 // codegen/cpu/target.cpp – what this machine, or a named one, can do
 #include <algorithm>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include <llvm/ADT/StringMap.h>
@@ -33,6 +35,20 @@ constexpr Level levels[] = {
 std::int64_t cache_bytes(int which, std::int64_t otherwise) {
     const std::int64_t bytes = sysconf(which);
     return bytes > 0 ? bytes : otherwise;
+}
+
+/// Of what this CPU's cores share (Linux, Documentation/ABI/testing/sysfs-devices-system-cpu):
+/// sysconf tells the sum over a package of AMD's, of which a core sees an eighth.
+std::int64_t l3_cache_bytes() {
+    for (int index = 0; index < 8; ++index) {
+        const std::string cache = format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+        int level = 0;
+        std::int64_t kib = 0;
+        if (std::ifstream(cache + "level") >> level && level == 3 &&
+            std::ifstream(cache + "size") >> kib && kib > 0)
+            return kib << 10;
+    }
+    return cache_bytes(_SC_LEVEL3_CACHE_SIZE, 32 << 20);
 }
 
 // Everything that LLVM takes for granted in the level.
@@ -94,7 +110,7 @@ Target detect() {
                               features.lookup("amx-bf16") && may_use_tiles(),
             .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10),
             .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20),
-            .l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 32 << 20),
+            .l3_bytes = l3_cache_bytes(),
             .stream_level = best_stream_level(llvm::sys::getHostCPUName()),
             .has_fast_l3 = has_fast_l3(llvm::sys::getHostCPUName()),
             .unit_bytes = unit_bytes(llvm::sys::getHostCPUName())};

@@ -12,12 +12,12 @@ namespace {
 
 /// All nests, for a machine whose caches hold next to nothing. Checks values, too.
 std::string nests(const std::string& text, const Signature& signature,
-                  std::int64_t l1_bytes = 32 << 10) {
+                  std::int64_t l1_bytes = 32 << 10, std::int64_t l2_bytes = 512) {
     INFO(text);
     const BoundProgram program = bound(text, signature);
     Target target = example_target(64);
     target.l1_bytes = l1_bytes;
-    target.l2_bytes = 512;
+    target.l2_bytes = l2_bytes;
     CHECK(interpreted_difference(program, signature, target) == "");
     std::string all;
     for (const codegen::Nest& nest : codegen::plan(program, target).nests) all += str(nest);
@@ -43,14 +43,35 @@ TEST_CASE("loops over large arrays ask for each of their streams") {
     CHECK(count(text(250), "prefetch") == 0);
 }
 
-TEST_CASE("a row that the first-level cache holds is asked for once") {
+TEST_CASE("while a row is gone over again, the next one is asked for once") {
     const std::string norm =
         "m[n] := mean[i](x[n,i]); Y[n,i] := (x[n,i]-m[n])/sqrt(mean[j]((x[n,j]-m[n])^2)+1)";
     const Signature signature = {{"x", array({40, 1024})}};
-    CHECK(count(nests(norm, signature), "prefetch x[") == 1);
-    CHECK(count(nests(norm, signature, 2048), "prefetch x[") == 3);
+    const auto has_next = [&](const std::string& text) {
+        CHECK(count(text, "prefetch x[1024*n + i0 + 16*u + 512 + select(i0 >= 512, ") == 0);
+        return count(text, "prefetch x[1024*n + i0 + 16*u + 1024] to L2");
+    };
+    for (const std::int64_t l1_bytes : {32 << 10, 2 << 10}) {
+        const std::string text = nests(norm, signature, l1_bytes, 16 << 10);
+        INFO(text);
+        CHECK(has_next(text) == 1);
+        CHECK(count(text, "prefetch x[") == 2);
+    }
+    CHECK(count(nests(norm, signature, 2 << 10, 8 << 10), "prefetch x[") == 3);
+    // Of rows shorter than 2 KiB the first pass asks for the next one.
+    CHECK(count(nests(norm, {{"x", array({40, 448})}}), "prefetch x[") == 1);
     // Short rows are done sixteen at a time, in three passes.
-    CHECK(count(nests(norm, {{"x", array({200, 64})}}), "prefetch x[") == 1);
+    const std::string short_rows = nests(norm, {{"x", array({200, 64})}});
+    CHECK(count(short_rows, "prefetch x[64*n + 16*u + 1024] to L2") == 1);
+    CHECK(count(short_rows, "prefetch x[") == 2);
+}
+
+TEST_CASE("a task of one row asks for the row of the next task") {
+    const std::string text =
+        nests("Y[n,i] := lgamma(lgamma(lgamma(lgamma(x[n,i])))) - logsumexp[j](x[n,j])",
+              {{"x", array({64, 8192}, DType::f64)}}, 32 << 10, 256 << 10);
+    CHECK_MESSAGE(count(text, "prefetch x[8192*task + ") == 2, text);
+    CHECK_MESSAGE(count(text, "+ 8192] to L2") == 1, text);
 }
 
 TEST_CASE("after its last turn a loop asks for what the one around it comes to next") {
@@ -71,11 +92,15 @@ TEST_CASE("a row that every turn of the loop around reads again is not asked for
     CHECK(count(text, "prefetch x[") == 0);
 }
 
-TEST_CASE("rows that the first-level cache does not hold together are asked for again") {
+TEST_CASE("rows that no cache holds together are asked for again") {
     const std::string text = "Y[n,i] := a[n,i]*b[n,i] - sum[j](a[n,j]*b[n,j])";
     const Signature signature = {{"a", array({40, 1600})}, {"b", array({40, 1600})}};
-    CHECK(count(nests(text, signature), "prefetch a[") == 1);
-    CHECK(count(nests(text, signature, 16 << 10), "prefetch a[") == 2);
+    const std::string kept = nests(text, signature);
+    CHECK(count(kept, "prefetch a[") == 2);
+    CHECK_MESSAGE(count(kept, "prefetch a[1600*n + j0 + 1600] to L2") == 1, kept);
+    const std::string asked_again = nests(text, signature, 16 << 10);
+    CHECK(count(asked_again, "prefetch a[") == 2);
+    CHECK(count(asked_again, "to L2") == 0);
 }
 
 TEST_CASE("contractions ask for themselves") {
