@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -128,12 +127,15 @@ class Prefetcher {
     }
 
   private:
-    /// A row that a loop has gone over.
+    /// A row that a loop has gone over, or several with loops inside, and the caches still hold.
     struct Row {
         BufferId buffer{};
         AffineForm first;
-        bool is_in_l1 = false;           ///< still, or in the second-level cache
-        bool is_next_asked_for = false;  ///< by a later loop
+        std::int64_t bytes = 0;  ///< of all rows that the loop went over at once
+        /// Of the loops that go over it again the dearest, and how it asks for the next row.
+        Loop* again = nullptr;
+        double cost = 0;
+        Body requests = {};
     };
     /// A loop around what is being looked at, and the rows that the loops before it went over.
     struct Level {
@@ -144,75 +146,100 @@ class Prefetcher {
     void ask(Body& body, const Loop* around = nullptr) {
         levels_.push_back({around});
         ask_within(body);
+        const std::vector<Row> rows = take_rows(0);
         levels_.pop_back();
+        if (!around || !is_simple(*around)) return;
+        for (const Row& row : rows) keep_rows(row, *around);
+    }
+    /// Ends what is known of the level's rows from one on, and lets loops ask for the next ones.
+    std::vector<Row> take_rows(std::size_t from) {
+        std::vector<Row>& all = levels_.back().rows;
+        const auto begin = all.begin() + std::ptrdiff_t(from);
+        std::vector<Row> rows(std::make_move_iterator(begin), std::make_move_iterator(all.end()));
+        all.erase(begin, all.end());
+        for (Row& row : rows)
+            if (row.again) put_first(row.again->body, std::move(row.requests));
+        return rows;
+    }
+    static void put_first(Body& body, Body requests) {
+        body.insert(body.begin(), std::make_move_iterator(requests.begin()),
+                    std::make_move_iterator(requests.end()));
+    }
+    /// That all turns of the loop go over, of which one goes over `row`.
+    void keep_rows(const Row& row, const Loop& loop) {
+        const std::optional<std::int64_t> length = most_length(loop);
+        if (!length) return;
+        const bool is_same = row.first.coefficient(loop.var) == 0;
+        keep({row.buffer, start_of(row.first, loop),
+              is_same ? row.bytes : row.bytes * ceil_div(*length, loop.step)});
+    }
+    void keep(Row row) {
+        if (row.bytes <= std::max(target_.l1_bytes / 2, target_.l2_bytes / rows_in_l2))
+            levels_.back().rows.push_back(std::move(row));
+    }
+    static bool is_simple(const Loop& loop) {
+        return loop.bind == Bind::serial && loop.lower.size() == 1 && loop.lower[0].divisor == 1;
     }
     void ask_within(Body& body) {
         for (Stmt& stmt : body) {
             if (auto* guard = std::get_if<Guard>(&stmt.node)) {
-                const auto certain = std::ptrdiff_t(levels_.back().rows.size());
+                const std::size_t certain = levels_.back().rows.size();
                 ask_within(guard->body);
-                std::vector<Row>& rows = levels_.back().rows;
-                rows.erase(rows.begin() + certain, rows.end());
+                take_rows(certain);
             }
             auto* loop = std::get_if<Loop>(&stmt.node);
             if (loop == nullptr || loop->bind == Bind::vector || loop->bind == Bind::unroll)
                 continue;
             ask(loop->body, loop);
             if (loop->bind != Bind::serial) continue;
-            Body requests = requests_of(*loop);
-            loop->body.insert(loop->body.begin(), std::make_move_iterator(requests.begin()),
-                              std::make_move_iterator(requests.end()));
+            // Loops inside of it are looked at no more, but may be about to ask for rows.
+            if (!has_serial_loop(loop->body)) put_first(loop->body, requests_of(*loop));
         }
     }
 
-    Body requests_of(const Loop& loop) {
+    /// Of a loop without others inside: what one reads beside others is little, and comes long
+    /// before its turn.
+    Body requests_of(Loop& loop) {
         std::vector<Stream> streams;
         std::vector<Inner> inner;
-        // What a loop reads beside others inside of it is little, and comes long before its turn.
-        if (!has_serial_loop(loop.body)) collect(loop.body, loop, inner, streams);
+        collect(loop.body, loop, inner, streams);
         const std::optional<std::int64_t> length =
             loop.lower.size() == 1 ? most_length(loop) : std::nullopt;
-        // More than a cache holds where nothing tells.
-        const std::int64_t row =
-            length ? row_bytes(streams, loop, *length) : std::numeric_limits<std::int64_t>::max();
-        const bool is_in_l1 = row <= target_.l1_bytes / 2;
-        const bool is_in_l2 = is_in_l1 || row <= target_.l2_bytes / rows_in_l2;
-        Body requests;
-        if (is_in_l2 && row >= lines_ahead * line_bytes) requests = requests_of_next(streams, loop);
-        if (is_in_l1)
-            std::erase_if(streams, [&](const Stream& each) { return is_near(each, loop); });
+        const std::int64_t row = length ? row_bytes(streams, loop, *length) : 0;
+        if (length) {
+            ask_for_next(streams, loop);
+            if (row <= target_.l1_bytes / 2)
+                std::erase_if(streams, [&](const Stream& each) { return is_near(each, loop); });
+        }
         const bool is_quick = is_quick_ && std::ranges::all_of(streams, [](const Stream& stream) {
                                   return stream.apart.empty();
                               });
         std::int64_t lines = 0;
         for (const Stream& stream : streams) lines += stream.lines;
+        Body requests;
         if (lines == 0 || is_quick) return requests;
         for (const Stream& stream : streams) {
             append(requests, request(stream, loop, length, ceil_div(lines_ahead, lines)));
-            if (is_in_l2)
-                levels_.back().rows.push_back(
-                    {stream.buffer, start_of(stream.first, loop), is_in_l1});
+            if (length) keep({stream.buffer, start_of(stream.first, loop), row});
         }
         return requests;
     }
 
-    /// Takes the streams of rows that an earlier loop has gone over, and asks for as much of the
-    /// rows of the next turn or task, once: memory would be idle until the first loop comes to
-    /// them. Softmax of 256 rows of 16,384 took 3.4 ms (Zen 3), with such requests 2.7.
-    Body requests_of_next(std::vector<Stream>& streams, const Loop& loop) {
-        Level& level = levels_.back();
-        Body requests;
-        if (!level.loop) return requests;
+    /// Takes the streams of rows that an earlier loop has gone over. The dearest loop that goes
+    /// over one again asks for as much of the next turn's or task's row: memory would be idle until
+    /// the first loop comes to that. Softmax of 256 rows of 16,384 took 3.4 ms (Zen 3), now 2.7.
+    void ask_for_next(std::vector<Stream>& streams, Loop& loop) {
+        const double cost = operations(loop.body);
         std::erase_if(streams, [&](const Stream& stream) {
-            const AffineForm start = start_of(stream.first, loop);
-            const std::int64_t step = start.coefficient(level.loop->var) * level.loop->step;
-            Row* row = find(level, stream.buffer, start);
-            if (!row || step == 0) return false;
-            if (!std::exchange(row->is_next_asked_for, true))
-                append(requests, this->requests(stream, {stream.first + form(step)}, 2));
+            const auto [row, around, step] = row_of(stream, loop);
+            if (!row || !around || step == 0 || row->bytes < lines_ahead * line_bytes) return false;
+            if (cost > row->cost) {
+                row->again = &loop;
+                row->cost = cost;
+                row->requests = requests(stream, {stream.first + form(step)}, 2);
+            }
             return true;
         });
-        return requests;
     }
 
     [[nodiscard]] std::int64_t kept_bytes() const {
@@ -235,30 +262,37 @@ class Prefetcher {
         start.replace(loop.var, loop.lower[0].form);
         return start(place);
     }
-    static Row* find(Level& level, BufferId buffer, const AffineForm& first) {
-        const auto row = std::ranges::find_if(level.rows, [&](const Row& each) {
-            return each.buffer == buffer && each.first == first;
-        });
-        return row == level.rows.end() ? nullptr : &*row;
+    /// A row that an earlier loop has gone over, the loop around both, and how far one of its turns
+    /// moves the row.
+    struct Found {
+        Row* row = nullptr;
+        const Loop* around = nullptr;
+        std::int64_t step = 0;
+    };
+    Found row_of(const Stream& stream, const Loop& loop) {
+        AffineForm start = start_of(stream.first, loop);
+        for (std::size_t i = levels_.size(); i-- > 0;) {
+            Level& level = levels_[i];
+            const auto row = std::ranges::find_if(level.rows, [&](const Row& each) {
+                return each.buffer == stream.buffer && each.first == start;
+            });
+            const Loop* around = level.loop;
+            if (row != level.rows.end())
+                return {&*row, around, around ? start.coefficient(around->var) * around->step : 0};
+            if (!around || !is_simple(*around)) break;
+            start = start_of(start, *around);
+        }
+        return {};
     }
     /// Whether the first-level cache holds the row: the loop around this one goes over it in each
     /// of its turns, or an earlier loop went.
     [[nodiscard]] bool is_near(const Stream& stream, const Loop& loop) {
-        AffineForm start = start_of(stream.first, loop);
         const Loop* around = levels_.back().loop;
-        if (around && around->bind == Bind::serial && start.coefficient(around->var) == 0)
+        if (around && around->bind == Bind::serial &&
+            start_of(stream.first, loop).coefficient(around->var) == 0)
             return true;
-        for (std::size_t i = levels_.size(); i-- > 0;) {
-            Level& level = levels_[i];
-            if (const Row* row = find(level, stream.buffer, start); row && row->is_in_l1)
-                return true;
-            const Loop* each = level.loop;
-            if (!each || each->bind != Bind::serial || each->lower.size() != 1 ||
-                each->lower[0].divisor != 1)
-                return false;
-            start = start_of(start, *each);
-        }
-        return false;
+        const Row* row = row_of(stream, loop).row;
+        return row && row->bytes <= target_.l1_bytes / 2;
     }
     /// The streams of the loads that no other serial loop stands around.
     void collect(const Body& body, const Loop& loop, std::vector<Inner>& inner,

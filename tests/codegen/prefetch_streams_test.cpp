@@ -43,27 +43,43 @@ TEST_CASE("loops over large arrays ask for each of their streams") {
     CHECK(count(text(250), "prefetch") == 0);
 }
 
-TEST_CASE("while a row is gone over again, the next one is asked for once") {
-    const std::string norm =
-        "m[n] := mean[i](x[n,i]); Y[n,i] := (x[n,i]-m[n])/sqrt(mean[j]((x[n,j]-m[n])^2)+1)";
-    const Signature signature = {{"x", array({40, 1024})}};
-    const auto has_next = [&](const std::string& text) {
-        CHECK(count(text, "prefetch x[1024*n + i0 + 16*u + 512 + select(i0 >= 512, ") == 0);
-        return count(text, "prefetch x[1024*n + i0 + 16*u + 1024] to L2");
+TEST_CASE("the dearest loop that goes over a row again asks for the next one") {
+    const auto norm = [](Shape shape, std::int64_t l1_bytes, std::int64_t l2_bytes) {
+        return nests(
+            "m[n] := mean[i](x[n,i]); Y[n,i] := (x[n,i]-m[n])/sqrt(mean[j]((x[n,j]-m[n])^2)+1)",
+            {{"x", array(std::move(shape))}}, l1_bytes, l2_bytes);
     };
     for (const std::int64_t l1_bytes : {32 << 10, 2 << 10}) {
-        const std::string text = nests(norm, signature, l1_bytes, 16 << 10);
-        INFO(text);
-        CHECK(has_next(text) == 1);
-        CHECK(count(text, "prefetch x[") == 2);
+        const std::string last = norm({40, 1024}, l1_bytes, 16 << 10);
+        INFO(last);
+        CHECK(count(last,
+                    "for i0 in 0..1024 by 16\n"
+                    "        prefetch x[1024*n + i0 + 1024] to L2\n") == 1);
+        CHECK(count(last, "prefetch x[") == 2);
     }
-    CHECK(count(nests(norm, signature, 2 << 10, 8 << 10), "prefetch x[") == 3);
+    const std::string second =
+        nests("Y[n,i] := x[n,i] - logsumexp[j](x[n,j])", {{"x", array({100, 1024})}});
+    CHECK(count(second, "prefetch x[1024*n + j0 + 16*u + 1024] to L2") == 1);
+    CHECK(count(second, "prefetch x[") == 2);
+    // The second-level cache does not hold four rows.
+    CHECK(count(norm({40, 1024}, 2 << 10, 8 << 10), "prefetch x[") == 3);
     // Of rows shorter than 2 KiB the first pass asks for the next one.
-    CHECK(count(nests(norm, {{"x", array({40, 448})}}), "prefetch x[") == 1);
-    // Short rows are done sixteen at a time, in three passes.
-    const std::string short_rows = nests(norm, {{"x", array({200, 64})}});
-    CHECK(count(short_rows, "prefetch x[64*n + 16*u + 1024] to L2") == 1);
-    CHECK(count(short_rows, "prefetch x[") == 2);
+    CHECK(count(norm({40, 448}, 32 << 10, 512), "prefetch x[") == 1);
+}
+
+TEST_CASE("loops over a block of rows ask for the next block") {
+    const auto norm = [](Shape shape) {
+        return nests(
+            "m[n] := mean[i](x[n,i]); Y[n,i] := (x[n,i]-m[n])/sqrt(mean[j]((x[n,j]-m[n])^2)+1)",
+            {{"x", array(std::move(shape))}});
+    };
+    // Sixteen rows at a time, whose loops have one of their own inside in the last pass or in all.
+    const std::string of_64 = norm({200, 64});
+    CHECK(count(of_64, "prefetch x[64*n + i0 + 1024] to L2") == 1);
+    CHECK(count(of_64, "prefetch x[") == 2);
+    const std::string of_128 = norm({200, 128});
+    CHECK(count(of_128, "prefetch x[128*n + i0 + 2048] to L2") == 1);
+    CHECK(count(of_128, "prefetch x[") == 2);
 }
 
 TEST_CASE("a task of one row asks for the row of the next task") {
