@@ -37,7 +37,7 @@ struct LanePlan {
                                           const Target& target);
 
 /// One pass over memory, fused, vectorised along the contiguous side.
-void lower_pointwise(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);
+void lower_pointwise(Kernel kernel, LanePlan lanes, PlanBuilder& builder);
 
 /// Lanes over a free axis, the reduction serial inside; scalar code where no axis can be lanes.
 void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder);

@@ -192,6 +192,23 @@ std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane) {
     return found == kernel.free.end() ? std::nullopt : std::optional(*found);
 }
 
+std::optional<Axis> transposed_axis(const Kernel& kernel, const Axis& lane, std::int64_t lanes,
+                                    const Target& target) {
+    if (kernel.body || lanes < least_square) return std::nullopt;
+    const std::vector<Touch> all = touches(kernel);
+    const auto is_in_squares = [&](const Axis& axis) {
+        return axis != lane && !kernel.collides(axis.var) &&
+               points_in_squares(axis.extent, lanes, target) > 0 &&
+               std::ranges::any_of(all, [&](const Touch& touch) {
+                   const std::int64_t step = touch.address.coefficient(lane.var);
+                   return !touch.is_store && !touch.is_computed && step != 0 && step != 1 &&
+                          touch.address.coefficient(axis.var) == 1;
+               });
+    };
+    const auto found = std::ranges::find_if(kernel.free, is_in_squares);
+    return found == kernel.free.end() ? std::nullopt : std::optional(*found);
+}
+
 std::optional<RowsOfLanes> find_rows_of_lanes(const Kernel& kernel, const Axis& lane,
                                               const Target& target) {
     if (!has_masked_stores(target) || !kernel.body || !kernel.conditions.is_empty() ||

@@ -50,6 +50,11 @@ struct Windows {
 /// written once.
 [[nodiscard]] std::optional<Axis> axis_between_lanes(const Kernel& kernel, const Axis& lane);
 
+/// The free axis along which a load is contiguous that is far along the lanes, if as many of its
+/// points as there are lanes make a square, which emitters transpose in registers.
+[[nodiscard]] std::optional<Axis> transposed_axis(const Kernel& kernel, const Axis& lane,
+                                                  std::int64_t lanes, const Target& target);
+
 /// A reduction of few points that reads rows: between what one lane and the next read of an array
 /// stand all reduced points, and those of a free axis, if it has one. Written out, they are read as
 /// they stand in memory (codegen/rows_of_lanes).

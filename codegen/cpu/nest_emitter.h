@@ -189,7 +189,8 @@ class NestEmitter {
     llvm::Value* column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
                            BufferId buffer, const Access& access, unsigned step);
     std::vector<llvm::Value*> load_transposed(llvm::Type* element, std::size_t bytes,
-                                              BufferId buffer, const Access& access, unsigned step);
+                                              BufferId buffer, const Access& access, unsigned step,
+                                              unsigned side);
     llvm::Value* load_row(llvm::FixedVectorType* vector, llvm::Value* pointer, llvm::Align align,
                           unsigned step);
     llvm::Value* mask_of_row();
