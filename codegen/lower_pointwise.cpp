@@ -1,5 +1,6 @@
 // codegen/lower_pointwise.cpp – one pass over memory, vectorised along the contiguous side
 #include <algorithm>
+#include <cstdlib>
 
 #include "codegen/cache_lines.h"
 #include "codegen/free_lanes.h"
@@ -31,18 +32,17 @@ bool reads_rows_alone(const Kernel& kernel, const LanePlan& lanes) {
     });
 }
 
-/// Whether elements so many bytes apart meet in few sets of caches and banks of memory.
-bool do_meet(std::int64_t bytes) { return bytes % sets_bytes == 0; }
-
-/// Whether rows of the results meet where those of what is read do not: lines that are written one
-/// by one take longer then. Of 512x20000 to its transpose took 8.7 ms, not 4.9, of 4096x3136 9.6,
-/// not 7.5; of 4096^2, whose rows meet on both sides, 8.6, not 10.7 (Zen 3).
-bool do_results_meet(const Kernel& kernel, const Axis& lane, const Axis& transposed) {
+/// Whether rows of the results, and not those of what is read in squares, stand where they meet in
+/// few sets of the caches and banks of memory: lines that are written one by one take longer then.
+/// Of 512x20000 to its transpose took 8.7 ms, not 4.9, of 4096x3136 9.6, not 7.5; of 4096^2, whose
+/// rows meet on both sides, 8.6, not 10.7 (Zen 3).
+bool only_results_meet(const Kernel& kernel, const Axis& lane, const Axis& transposed) {
     const std::vector<Touch> all = touches(kernel);
     const auto meets = [&](const Touch& touch) {
         const std::int64_t step =
             touch.address.coefficient((touch.is_store ? transposed : lane).var);
-        return do_meet(step * std::int64_t(size_bytes(kernel.nest.at(touch.buffer).dtype)));
+        return step * std::int64_t(size_bytes(kernel.nest.at(touch.buffer).dtype)) % sets_bytes ==
+               0;
     };
     const auto is_read_far = [&](const Touch& touch) {
         return !touch.is_store && touch.address.coefficient(transposed.var) == 1 && !meets(touch);
@@ -55,10 +55,11 @@ bool do_results_meet(const Kernel& kernel, const Axis& lane, const Axis& transpo
 /// The plan with lanes for whole lines in place of the plan's pieces, where outputs in squares may
 /// be written past the caches then: their rows must begin with lines. Images of 51 MB take 4.3 ms
 /// from channels last to first, not 8.2, and back 3.5, not 6.4 (Zen 3); where rows begin within
-/// lines it takes longer.
+/// lines, or much is left over that no square takes, it takes longer. Code for 10 to 20 ms more.
 std::optional<LanePlan> lanes_of_lines(const Kernel& kernel, const LanePlan& plan,
                                        const Target& target) {
-    constexpr std::size_t least_bytes = 4;  // squares of 32 rows are long code
+    constexpr std::size_t least_bytes = 4;              // squares of 32 rows are long code
+    constexpr std::int64_t least_columns_of_rest = 16;  // for each that is done point by point
     if (!plan.axis || plan.is_reduced_axis || plan.is_masked || kernel.writes.empty())
         return std::nullopt;
     LanePlan whole = plan;
@@ -78,7 +79,10 @@ std::optional<LanePlan> lanes_of_lines(const Kernel& kernel, const LanePlan& pla
     }
     if (whole.lanes <= plan.lanes || plan.axis->extent % whole.lanes != 0) return std::nullopt;
     const auto transposed = transposed_axis(kernel, *plan.axis, whole.lanes, target);
-    if (!transposed || do_results_meet(kernel, *plan.axis, *transposed)) return std::nullopt;
+    if (!transposed || only_results_meet(kernel, *plan.axis, *transposed)) return std::nullopt;
+    const std::int64_t rest = transposed->extent % whole.lanes;
+    const bool has_more_rest = rest > transposed->extent % plan.lanes;
+    if (has_more_rest && least_columns_of_rest * rest > transposed->extent) return std::nullopt;
     return whole;
 }
 
@@ -102,7 +106,7 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
         bool has_squares = false;  // the next piece of a line comes later
         for (const Touch& touch : touches(kernel)) {
             is_read |= !touch.is_store && touch.buffer == write.buffer;
-            has_squares |= !touch.is_store && touch.address.coefficient(axis.var) > 1;
+            has_squares |= !touch.is_store && std::abs(touch.address.coefficient(axis.var)) > 1;
         }
         const std::size_t place = kernel.places.at(std::size_t(write.buffer));
         // Slices use at once what they write.

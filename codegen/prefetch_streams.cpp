@@ -127,14 +127,14 @@ class Prefetcher {
     }
 
   private:
-    /// A row that a loop has gone over, or several with loops inside, and the caches still hold.
+    /// What a loop has gone over and the caches still hold: a row, or several one after the other.
     struct Row {
         BufferId buffer{};
         AffineForm first;
         std::int64_t bytes = 0;  ///< of all rows that the loop went over at once
         /// Of the loops that go over it again the dearest, and how it asks for the next row.
         Loop* again = nullptr;
-        double cost = 0;
+        double cost = -1;
         Body requests = {};
     };
     /// A loop around what is being looked at, and the rows that the loops before it went over.
@@ -165,7 +165,7 @@ class Prefetcher {
         body.insert(body.begin(), std::make_move_iterator(requests.begin()),
                     std::make_move_iterator(requests.end()));
     }
-    /// That all turns of the loop go over, of which one goes over `row`.
+    /// Keeps what the loop goes over where each of its turns goes over a `row`.
     void keep_rows(const Row& row, const Loop& loop) {
         const std::optional<std::int64_t> length = most_length(loop);
         if (!length) return;

@@ -15,7 +15,7 @@ namespace ricci::codegen::cpu {
 namespace {
 
 /// Raised whenever the code made for an unchanged nest changes: kernels on disk are then not used.
-constexpr int code_generation_version = 33;
+constexpr int code_generation_version = 34;
 
 std::unique_ptr<llvm::Module> optimized(llvm::LLVMContext& context, const Machine& machine,
                                         std::span<const Nest> nests, const Target& target) {

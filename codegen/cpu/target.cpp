@@ -38,7 +38,7 @@ std::int64_t cache_bytes(int which, std::int64_t otherwise) {
 }
 
 /// Of what this CPU's cores share (Linux, Documentation/ABI/testing/sysfs-devices-system-cpu):
-/// sysconf tells the sum over a package of AMD's, of which a core sees an eighth.
+/// sysconf tells the sum over a package of AMD's, of which a core sees a part.
 std::int64_t l3_cache_bytes() {
     for (int index = 0; index < 8; ++index) {
         const std::string cache = format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);

@@ -42,6 +42,20 @@ TEST_CASE("results that the caches hold, or whose rows begin within lines, keep 
     CHECK_FALSE(streams({1008, 1008}, 16));
     CHECK_FALSE(streams({3128, 3200}, 16));
     CHECK_FALSE(streams({3136, 6000}, 32, DType::i16));
+    // Eight columns of 24, or four of 12, would be done point by point.
+    const auto of_images = [](std::int64_t columns, DType dtype) {
+        return plan_of("Y[n,j,i] := X[n,i,j]", {{"X", array({200, 3136, columns}, dtype)}});
+    };
+    CHECK_FALSE(is_streamed(of_images(24, DType::f32), 16));
+    CHECK(is_streamed(of_images(32, DType::f32), 16));
+    CHECK_FALSE(is_streamed(of_images(12, DType::f64), 8));
+    CHECK(streams({3136, 4015}, 16));
+}
+
+TEST_CASE("results that are read backwards are not written by pieces of lines") {
+    const Signature signature = {{"X", array({4096, 3136})}};
+    CHECK_FALSE(is_streamed(plan_of("Y[j,i] := X[4095-i,j]", signature), 8));
+    CHECK(is_streamed(plan_of("Y[j,i] := X[3135-i,j]", {{"X", array({3136, 4000})}}), 16));
 }
 
 TEST_CASE("results whose rows meet in few sets go through the caches unless operands' do, too") {
