@@ -35,8 +35,8 @@ struct Pass {
 [[nodiscard]] Nest rows_of_lanes(Nest nest, const Target& target);
 
 /// CPU: asks for lines of large arrays that a serial loop comes to some turns later, and after its
-/// last turn in the next one of the loop around it; not for rows that the first-level cache still
-/// holds from an earlier loop. Nothing where the nest `asks_ahead` itself.
+/// last turn in the next one of the loop around it; in place of rows that a cache still holds from
+/// an earlier loop, for those of the next turn or task. Nothing where the nest `asks_ahead` itself.
 [[nodiscard]] Nest prefetch_streams(Nest nest, const Target& target);
 
 /// CPU with AVX2: vectors of functions that stand side by side become one of several registers, so
