@@ -21,16 +21,17 @@ struct KernelResources {
 /// The machine code of all kernels of one plan.
 struct Image {
     enum class Format : unsigned char { elf_object, cubin, ptx };
-    /// A module among several: where it ends in `bytes` and in `symbols`.
+    /// An object file, or a module of a GPU, among several.
     struct Part {
-        std::size_t bytes_end = 0;
-        std::size_t symbols_end = 0;
+        std::size_t bytes_end = 0;    ///< in `bytes`
+        std::size_t symbols_end = 0;  ///< GPU: in `symbols`
     };
 
     Format format = Format::elf_object;
-    std::vector<std::string> symbols;  ///< entry points, one for each nest of the plan, in order
+    std::vector<std::string> symbols;  ///< entry points, one for each nest of the plan, in order;
+                                       ///< equal nests may share one
     std::vector<std::byte> bytes;      ///< PTX ends with a 0
-    std::vector<Part> parts = {};      ///< GPU: modules one after the other, in order
+    std::vector<Part> parts = {};      ///< one after the other; of a GPU, in the symbols' order
     std::vector<KernelResources> resources = {};  ///< GPU: one for each symbol
     std::string log = {};                         ///< GPU: what the compiler said
 };

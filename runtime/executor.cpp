@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "codegen/cpu/compile.h"
 #include "runtime/checks.h"
+#include "runtime/compile_nests.h"
 #include "runtime/function.h"
 #include "runtime/overlap.h"
 #include "runtime/pool.h"
@@ -64,7 +65,7 @@ Executable::Executable(BoundProgram program, std::string_view name, const Target
     plan_ = codegen::plan(program_, target, {}, tunings);
     dump_stages(program_, plan_, name, target);
     const auto found = kernel_cache().find(kernel_key(program_, plan_, target), [&] {
-        return codegen::cpu::compile(plan_.nests, target);
+        return compile_nests(plan_.nests, target);
     });
     module_ = found.module;
     outcome_ = found.outcome;

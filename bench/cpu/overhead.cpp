@@ -5,6 +5,7 @@
 #include "codegen/plan.h"
 #include "dsl/bound.h"
 #include "dsl/canonical.h"
+#include "runtime/compile_nests.h"
 #include "runtime/function_state.h"
 #include "runtime/kernel_cache.h"
 
@@ -33,7 +34,7 @@ void compile_anew(const Case& each) {
     const Target target = codegen::cpu::host_target();
     const Program program = canonicalise(parse_program(each.program));
     const codegen::Plan plan = codegen::plan(ricci::bind(program, signature), target);
-    const codegen::cpu::Module module(codegen::cpu::compile(plan.nests, target));
+    const codegen::cpu::Module module(runtime::compile_nests(plan.nests, target));
 }
 
 }  // namespace

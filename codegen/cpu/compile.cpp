@@ -9,20 +9,36 @@
 #include "base/text.h"
 #include "codegen/cpu/emit.h"
 #include "codegen/cpu/machine.h"
+#include "codegen/equal_nests.h"
 
 namespace ricci::codegen::cpu {
 
 namespace {
 
 /// Raised whenever the code made for an unchanged nest changes: kernels on disk are then not used.
-constexpr int code_generation_version = 34;
+constexpr int code_generation_version = 39;
 
 std::unique_ptr<llvm::Module> optimized(llvm::LLVMContext& context, const Machine& machine,
-                                        std::span<const Nest> nests, const Target& target) {
-    auto module = emit(context, nests, target);
+                                        std::span<const Entry> entries, const Target& target) {
+    auto module = emit(context, entries, target);
     machine.prepare(*module);
     machine.optimize(*module);
     return module;
+}
+
+/// The nests that differ from all before them.
+std::vector<Entry> entries_of(std::span<const Nest> nests, std::span<const std::size_t> firsts) {
+    std::vector<Entry> entries;
+    for (std::size_t i = 0; i < nests.size(); ++i)
+        if (firsts[i] == i) entries.push_back({&nests[i], entry_symbol(nests[i], i)});
+    return entries;
+}
+
+std::string object_of(std::span<const Entry> entries, const Target& target) {
+    llvm::LLVMContext context;
+    const Machine machine(target);
+    const auto module = optimized(context, machine, entries, target);
+    return machine.generate(*module, Machine::Output::object);
 }
 
 }  // namespace
@@ -32,28 +48,42 @@ std::string emit_text(std::span<const Nest> nests, const Target& target) {
     const Machine machine(target);
     std::string text;
     llvm::raw_string_ostream stream(text);
-    optimized(context, machine, nests, target)->print(stream, nullptr);
+    optimized(context, machine, entries_of(nests, first_equals(nests)), target)
+        ->print(stream, nullptr);
     return text;
 }
 
 std::string emit_assembly(std::span<const Nest> nests, const Target& target) {
     llvm::LLVMContext context;
     const Machine machine(target);
-    const auto module = optimized(context, machine, nests, target);
+    const auto module = optimized(context, machine, entries_of(nests, first_equals(nests)), target);
     return machine.generate(*module, Machine::Output::assembly);
 }
 
-Image compile(std::span<const Nest> nests, const Target& target) {
-    llvm::LLVMContext context;
-    const Machine machine(target);
-    const auto module = optimized(context, machine, nests, target);
-    const std::string object = machine.generate(*module, Machine::Output::object);
+Image compile(std::span<const Nest> nests, const Target& target, const ForEachPiece& for_each) {
+    const std::vector<std::size_t> firsts = first_equals(nests);
+    const std::vector<Entry> entries = entries_of(nests, firsts);
+    const std::size_t pieces = for_each ? entries.size() : 1;
+    std::vector<std::string> objects(pieces);
+    const auto compile_piece = [&](std::int64_t number) {
+        const auto piece = static_cast<std::size_t>(number);
+        const std::size_t begin = piece * entries.size() / pieces;
+        const std::size_t end = (piece + 1) * entries.size() / pieces;
+        objects[piece] = object_of(std::span(entries).subspan(begin, end - begin), target);
+    };
+    if (for_each)
+        for_each(std::ssize(objects), compile_piece);
+    else
+        compile_piece(0);
+
     Image image{.format = Image::Format::elf_object, .symbols = {}, .bytes = {}};
-    for (std::size_t i = 0; i < nests.size(); ++i) {
-        image.symbols.push_back(entry_symbol(nests[i], i));
+    for (const std::size_t first : firsts)
+        image.symbols.push_back(entry_symbol(nests[first], first));
+    for (const std::string& object : objects) {
+        const auto bytes = std::as_bytes(std::span(object));
+        image.bytes.insert(image.bytes.end(), bytes.begin(), bytes.end());
+        image.parts.push_back({.bytes_end = image.bytes.size()});
     }
-    const auto bytes = std::as_bytes(std::span(object));
-    image.bytes.assign(bytes.begin(), bytes.end());
     return image;
 }
 

@@ -47,14 +47,13 @@ std::string entry_symbol(const Nest& nest, std::size_t position) {
     return format("ricci_{}_{}", position, name);
 }
 
-std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, std::span<const Nest> nests,
+std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, std::span<const Entry> entries,
                                    const Target& target) {
     auto module = std::make_unique<llvm::Module>("ricci", context);
     if (target.vector_bytes == 64) allow_avx512(*module);
     llvm::IRBuilder<> ir(context);
-    for (std::size_t i = 0; i < nests.size(); ++i) {
-        NestEmitter(ir, nests[i], target).emit(*module, entry_symbol(nests[i], i));
-    }
+    for (const Entry& entry : entries)
+        NestEmitter(ir, *entry.nest, target).emit(*module, entry.symbol);
     for (llvm::Function& function : *module) {
         if (!function.isDeclaration()) set_target_attributes(function, target);
     }

@@ -15,9 +15,16 @@ class Module;
 
 namespace ricci::codegen::cpu {
 
-/// A verified module with an entry point for each nest (see compile.h for its name and signature).
+/// A nest and the symbol of its entry point.
+struct Entry {
+    const Nest* nest = nullptr;
+    std::string symbol;
+};
+
+/// A verified module with these entry points (see compile.h for their signature).
 /// Throws: `internal` where a nest breaks the rules of nest.h, `type` for unsupported types.
 [[nodiscard]] std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context,
-                                                 std::span<const Nest> nests, const Target& target);
+                                                 std::span<const Entry> entries,
+                                                 const Target& target);
 
 }  // namespace ricci::codegen::cpu

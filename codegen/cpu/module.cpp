@@ -58,8 +58,15 @@ class Linker {
         check(library.define(llvm::orc::absoluteSymbols(std::move(known))), "cannot load kernels");
         const llvm::StringRef bytes(reinterpret_cast<const char*>(image.bytes.data()),
                                     image.bytes.size());
-        check(layer_.add(library, llvm::MemoryBuffer::getMemBufferCopy(bytes)),
-              "cannot load kernels");
+        std::size_t begin = 0;
+        for (const Image::Part& part : image.parts) {
+            RICCI_ASSERT(begin <= part.bytes_end && part.bytes_end <= bytes.size(),
+                         "a part of an image lies outside of it");
+            // By itself, where an object file may stand: parts begin anywhere.
+            auto object = llvm::MemoryBuffer::getMemBufferCopy(bytes.slice(begin, part.bytes_end));
+            check(layer_.add(library, std::move(object)), "cannot load kernels");
+            begin = part.bytes_end;
+        }
         return library;
     }
 

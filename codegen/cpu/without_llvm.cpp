@@ -20,7 +20,7 @@ Target named_target(std::string_view) { fail(); }
 std::string entry_symbol(const Nest&, std::size_t) { fail(); }
 std::string emit_text(std::span<const Nest>, const Target&) { fail(); }
 std::string emit_assembly(std::span<const Nest>, const Target&) { fail(); }
-Image compile(std::span<const Nest>, const Target&) { fail(); }
+Image compile(std::span<const Nest>, const Target&, const ForEachPiece&) { fail(); }
 Module::Module(const Image&) { fail(); }
 Module::~Module() = default;
 std::string compiler_version() { fail(); }

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -45,13 +46,46 @@ TEST_CASE("an image holds an entry point for each nest, in order") {
 TEST_CASE("equal kernels are compiled once") {
     const std::vector<Nest> nests = {fill(7, "one"), fill(8, "two"), fill(7, "three")};
     const std::string assembly = cpu::emit_assembly(nests, cpu::host_target());
-    // The third only jumps to the first.
-    CHECK(assembly.find("jmp\tricci_0_one") != std::string::npos);
-    CHECK(assembly.find(".body") == std::string::npos);
-    const cpu::Module module(cpu::compile(nests, cpu::host_target()));
+    CHECK(assembly.find("ricci_1_two") != std::string::npos);
+    CHECK(assembly.find("three") == std::string::npos);
+    const Image image = cpu::compile(nests, cpu::host_target());
+    CHECK(image.symbols == std::vector<std::string>{"ricci_0_one", "ricci_1_two", "ricci_0_one"});
+    const cpu::Module module(image);
     CHECK(first_value(module, 0) == 7);
     CHECK(first_value(module, 1) == 8);
     CHECK(first_value(module, 2) == 7);
+}
+
+TEST_CASE("pieces of work are objects of their own, in order whichever is done first") {
+    const std::vector<Nest> nests = {fill(7, "one"), fill(8, "two"), fill(7, "three"),
+                                     fill(9, "four")};
+    std::int64_t most = 0;
+    const cpu::ForEachPiece last_first = [&](std::int64_t pieces, const auto& piece) {
+        most = pieces;
+        for (std::int64_t i = pieces; i-- > 0;) piece(i);
+    };
+    const Image image = cpu::compile(nests, cpu::host_target(), last_first);
+    CHECK(most == 3);
+    REQUIRE(image.parts.size() == 3);
+    CHECK(image.parts[2].bytes_end == image.bytes.size());
+    CHECK(image.symbols == cpu::compile(nests, cpu::host_target()).symbols);
+    const cpu::Module module(image);
+    for (const auto& [kernel, value] : {std::pair{0, 7}, {1, 8}, {2, 7}, {3, 9}})
+        CHECK(first_value(module, std::size_t(kernel)) == value);
+}
+
+TEST_CASE("an image without nests has nothing to load") {
+    const cpu::Module serial(cpu::compile({}, cpu::host_target()));
+    const cpu::Module in_pieces(cpu::compile(
+        {}, cpu::host_target(), [](std::int64_t pieces, const auto&) { CHECK(pieces == 0); }));
+}
+
+TEST_CASE("a part that ends outside of its image is an error") {
+    const Nest nest = fill(1);
+    Image image = cpu::compile({&nest, 1}, cpu::host_target());
+    ++image.parts[0].bytes_end;
+    CHECK_THROWS_WITH_AS(cpu::Module{image},
+                         doctest::Contains("a part of an image lies outside of it"), Error);
 }
 
 TEST_CASE("an image is bytes: a copy loads, and equal nests give equal bytes") {

@@ -8,9 +8,12 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/error_text.h"
+#include "tests/support/threads.h"
 
 namespace ricci {
 namespace {
+
+using tests::Threads;
 
 /// Counts how often each task ran; buffer 0 is an array of counters.
 void count(std::int64_t first, std::int64_t last, void* const* buffers) {
@@ -27,13 +30,6 @@ bool runs_once(std::int64_t tasks) {
         if (counters[static_cast<std::size_t>(task)] != 1) return false;
     return counters.back() == 0;
 }
-
-/// Puts the number of threads back.
-struct Threads {
-    explicit Threads(int count) { set_num_threads(count); }
-    ~Threads() { set_num_threads(before); }
-    int before = num_threads();
-};
 
 TEST_CASE("each task runs once on one thread") {
     const Threads threads(1);

@@ -17,6 +17,7 @@
 #include "dsl/canonical.h"
 #include "dsl/split_complex.h"
 #include "dsl/work.h"
+#include "runtime/compile_nests.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/executor.h"
@@ -82,7 +83,7 @@ void compile_for(Device device, const codegen::Plan& plan, const Target& target)
     if (device == Device::cuda)
         (void)cuda::compile(plan.nests, target);
     else
-        (void)codegen::cpu::Module(codegen::cpu::compile(plan.nests, target));
+        (void)codegen::cpu::Module(runtime::compile_nests(plan.nests, target));
 }
 
 Compiled measure_compile(const Program& program, const Signature& signature,
