@@ -2,6 +2,7 @@
 #include "codegen/chain_lanes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "codegen/fold_indices.h"
@@ -55,6 +56,15 @@ bool is_in_pieces(const Kernel& kernel, const LanePlan& lanes, const Target& tar
     });
 }
 
+/// Whether an array that lies side by side across the rows lies far apart along them: a line of it
+/// holds one element of each of many rows, and is fetched again for each of them.
+bool is_far_along(const Axis& along, const Axis& across, const Kernel& kernel) {
+    return std::ranges::any_of(touches(kernel), [&](const Touch& touch) {
+        const std::int64_t step = std::abs(touch.address.coefficient(along.var));
+        return step > 1 && std::abs(touch.address.coefficient(across.var)) == 1;
+    });
+}
+
 /// The lanes of a pass along one of these axes; none: others are better. Where rows fill more than
 /// half of the lanes, these may be the dearer ones, since later passes find elements in a cache.
 LanePlan lanes_along(const std::vector<Axis>& axes, const Kernel& kernel, const Target& target) {
@@ -63,8 +73,10 @@ LanePlan lanes_along(const std::vector<Axis>& axes, const Kernel& kernel, const 
     if (target.forced != Forced::chains && is_in_pieces(kernel, own, target)) return {};
     if (!own.axis || is_one_of(axes, *own.axis)) return own;
     const LanePlan along = choose_lanes_among(axes, kernel, target);
-    const bool suffices = along.axis && along.lanes == lanes(kernel, target) &&
-                          along.cycles <= most_times * own.cycles;
+    const bool suffices =
+        along.axis && along.lanes == lanes(kernel, target) &&
+        along.cycles <= most_times * own.cycles &&
+        (target.forced == Forced::chains || !is_far_along(*along.axis, *own.axis, kernel));
     return suffices ? along : LanePlan{};
 }
 

@@ -23,6 +23,7 @@ namespace {
 /// the time of its steps apart, of 800 as long, of 1600 (one or two vectors wide) 1.7 times (Zen 4,
 /// `ricci bench --threads 1` of softmax over the first axis of 400x6500, 800x3250, 1600x1625).
 constexpr std::int64_t part_of_l2 = 2;
+constexpr std::int64_t ways_of_l2 = 8;
 /// Vectors of rows: they hide latencies, and read more of each page at once.
 constexpr std::int64_t most_side_by_side = 4;
 
@@ -48,7 +49,8 @@ class ChainAcrossNest {
     /// Whether a block stays in cache from stage to stage.
     [[nodiscard]] bool fits() const {
         return width() * points(kernel_.reduced) * bytes_of_point(chain_, stages_) <=
-               target_.l2_bytes / part_of_l2;
+                   target_.l2_bytes / part_of_l2 &&
+               !meets_in_few_sets();
     }
 
     void run() {
@@ -72,6 +74,22 @@ class ChainAcrossNest {
     }
 
   private:
+    /// Whether points of a row stand so far apart, as those of a power of two do, that their lines
+    /// are more than the sets hold that they fall into: the gradient of the norm of 64x512x512
+    /// along its first axis took 47 ms, as two kernels 9 (Zen 3).
+    [[nodiscard]] bool meets_in_few_sets() const {
+        const CacheSets sets{.way = target_.l2_bytes / ways_of_l2, .bytes = target_.l2_bytes};
+        return std::ranges::any_of(chain_.stages, [&](const RowStage& stage) {
+            Kernel view = kernel_;
+            view.body = stage.body;
+            view.writes = stage.writes;
+            return std::ranges::any_of(touches(view), [&](const Touch& touch) {
+                const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(touch.buffer).dtype));
+                return !touch.is_store && !touch.is_computed &&
+                       overflow_sets({touch.buffer, {touch.address}}, bytes, kernel_.reduced, sets);
+            });
+        });
+    }
     [[nodiscard]] std::int64_t width() const { return whole_.lanes * whole_.unroll; }
 
     void describe(const TaskSplit& split) {

@@ -112,10 +112,10 @@ TEST_CASE("outputs larger than caches are asked for, or written past them in who
     Target target = example_target(64);
     target.l2_bytes = 8 << 10;
     CHECK(interpreted_difference(ricci::tests::bound(text, signature), signature, target) == "");
-    const std::string whole = loops({64, 96, 4096}, 1 << 20);
+    const std::string whole = loops({64, 96, 4160}, 1 << 20);
     CHECK(has(whole, "  stream Y"));
     CHECK_FALSE(has(whole, "prefetch Y"));
-    const std::string ragged = loops({64, 96, 4095}, 1 << 20);
+    const std::string ragged = loops({64, 96, 4159}, 1 << 20);
     CHECK(has(ragged, "prefetch Y"));
 }
 
@@ -180,6 +180,35 @@ TEST_CASE("rows that fill most of their vectors are one kernel, whatever suits a
     for (const std::int64_t n : {10, 17, 20, 33, 34, 49})
         CHECK(steps(norm, {{"X", array({200, n})}, {"D", array({200, n})}, {"g", array({n})}}) ==
               1);
+}
+
+TEST_CASE("long rows side by side are not passed over one by one") {
+    const std::string down =
+        "s[j] := sum[k](exp(X[k,j] - d[j])); Y[k,j] := exp(X[k,j] - d[j])/s[j]";
+    const Signature signature = {{"X", array({3000, 500})}, {"d", array({500})}};
+    for (const int vector_bytes : {64, 32}) {
+        const std::string plan =
+            str(codegen::plan(ricci::tests::bound(down, signature), example_target(vector_bytes)));
+        INFO(plan);
+        CHECK(plan.find("vector j") != std::string::npos);
+        CHECK(plan.find("vector k") == std::string::npos);
+    }
+    CHECK(steps(down, {{"X", array({300, 20})}, {"d", array({20})}}) > 0);
+}
+
+TEST_CASE("rows side by side whose points meet in few sets of a cache are no chain") {
+    const auto has_chain = [](std::int64_t points, std::int64_t step) {
+        const Signature signature = {{"X", array({points, step})}};
+        const std::string down =
+            "m[j] := mean[k](X[k,j]); v[j] := mean[k]((X[k,j] - m[j])^2); "
+            "Y[k,j] := (X[k,j] - m[j])*rsqrt(v[j] + 1)";
+        const std::string plan =
+            str(codegen::plan(ricci::tests::bound(down, signature), example_target(32)));
+        return plan.find("  chain ") != std::string::npos;
+    };
+    CHECK(has_chain(200, 16000));
+    CHECK_FALSE(has_chain(200, 16384));
+    CHECK(has_chain(7, 16384));
 }
 
 TEST_CASE("rows in pieces shorter than vectors are no chain") {
