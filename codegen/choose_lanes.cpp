@@ -200,12 +200,22 @@ class Chooser {
             return shuffle_cycles * double(step);
         if (const double cycles = cycles_in_rows(touch, axis, lanes); cycles > 0) return cycles;
         const bool are_pages_apart = !is_far && std::abs(step) * bytes_of(touch) >= page_bytes;
+        if (touch.is_store && !is_far && are_interleaved(axis)) return 1 + shuffle_cycles;
         if (touch.is_store)
             return (are_pages_apart && touch.is_computed ? far_scatter_cycles : scatter_cycles) *
                    double(lanes);
         const InSquares squares = in_squares(touch, axis, lanes);
         const double lane = are_pages_apart ? far_gather_cycles : gather_cycles;
         return squares.share * squares.cycles + (1 - squares.share) * lane * double(lanes);
+    }
+    /// Whether another axis stores what lies between every other element of the lanes: the emitter
+    /// stores both as whole vectors.
+    [[nodiscard]] bool are_interleaved(const Axis& axis) const {
+        if (kernel_.body || kernel_.writes.size() != 1) return false;
+        const AffineForm& at = kernel_.writes[0].at.affine;
+        const std::optional<Axis> between = axis_between_lanes(kernel_, axis);
+        return between && between->extent == 2 && at.coefficient(between->var) == 1 &&
+               at.coefficient(axis.var) == 2;
     }
     /// Places beside this one, itself included, that lanes along the axis touch in the same way
     /// (codegen/rows_of_lanes).

@@ -189,6 +189,8 @@ void NestEmitter::store(const Store& store) {
     const DType dtype = nest_.at(store.buffer).dtype;
     if (!store.combine) {
         const Wide stored = wide(value(store.value));
+        if (is_interleaved(store, place))
+            return store_interleaved(store, place, wide(widen(stored.value())));
         if (is_transposed(store, place))
             return store_in_square(store, place, wide(widen(stored.value())));
         if (!place.is_uniform()) return store_lanes(store, place, wide(widen(stored.value())));

@@ -17,6 +17,9 @@ namespace {
 
 using Rows = std::vector<llvm::Value*>;
 
+/// AVX2 stores some lanes of elements of so many bytes, and of no smaller ones.
+constexpr std::size_t least_masked_bytes = 4;
+
 /// The same lanes, of which instruction selection does not ask where they come from.
 llvm::Value* opaque(llvm::IRBuilderBase& ir, llvm::Value* lanes) {
     llvm::Type* type = lanes->getType();
@@ -195,6 +198,49 @@ void NestEmitter::store_in_square(const Store& store, const Access& access, Wide
             ir_.CreateMaskedStore(rows[lane], pointer, llvm::Align(bytes), mask);
         else
             ir_.CreateAlignedStore(rows[lane], pointer, llvm::Align(bytes));
+    }
+}
+
+/// Whether two repetitions store every other element: together they are two whole vectors.
+bool NestEmitter::is_interleaved(const Store& store, const Access& access) const {
+    const bool has_mask = has_masked_stores(target_) ||
+                          (target_.vector_bytes >= 32 &&
+                           size_bytes(nest_.at(store.buffer).dtype) >= least_masked_bytes);
+    return transposing_.var && transposing_.only_store == &store && transposing_.repetitions == 2 &&
+           access.lane == 2 && !store.at.computed && !access.varying && !is_local(store.buffer) &&
+           store.at.affine.coefficient(*transposing_.var) == 1 && (!mask_ || has_mask);
+}
+
+/// Keeps the lanes of the first repetition, and stores them with those of the second.
+void NestEmitter::store_interleaved(const Store& store, const Access& access, Wide lanes) {
+    llvm::Value* column = to_memory(store.buffer, lanes).value();
+    if (repetition() == 0) {
+        transposing_.stored = {column};
+        transposing_.first_stored = access.pointer;
+        return;
+    }
+    llvm::Value* first = std::exchange(transposing_.stored, {}).at(0);
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(store.buffer).dtype);
+    const llvm::Align align(size_bytes(nest_.at(store.buffer).dtype));
+    for (unsigned half = 0; half < 2; ++half) {
+        llvm::SmallVector<int> places;
+        llvm::SmallVector<llvm::Constant*> lane_of;
+        for (unsigned i = 0; i < lanes_; ++i) {
+            const unsigned lane = (half * lanes_ + i) / 2;
+            places.push_back(int(i % 2 == 0 ? lane : lanes_ + lane));
+            lane_of.push_back(ir_.getInt64(lane));
+        }
+        llvm::Value* both = ir_.CreateShuffleVector(first, column, places);
+        llvm::Value* pointer =
+            ir_.CreateGEP(element, transposing_.first_stored, ir_.getInt64(half * lanes_));
+        if (!mask_) {
+            ir_.CreateAlignedStore(both, pointer, align);
+            continue;
+        }
+        // Only a bound can mask here.
+        llvm::Value* runs = ir_.CreateICmpULE(llvm::ConstantVector::get(lane_of),
+                                              ir_.CreateVectorSplat(lanes_, last_lane_));
+        ir_.CreateMaskedStore(both, pointer, align, runs);
     }
 }
 

@@ -306,8 +306,8 @@ void NestEmitter::repeat(const Loop& loop, const Body& statements) {
     const std::int64_t outer = repetitions_;
     repetitions_ *= std::max<std::int64_t>(1, (*range.limit + loop.step - 1) / loop.step);
     if (upper || lower.constant != 0 || loop.step != 1 || lanes_ == 0 ||
-        (end % lanes_ != 0 && !has_masked_stores(target_)))
-        transposing_.var.reset();  // no squares
+        (end % lanes_ != 0 && end != 2 && !has_masked_stores(target_)))
+        transposing_.var.reset();  // no squares, no pairs
     transposing_.repetitions = std::size_t(end);
     for (std::int64_t i = lower.constant; i < end; i += loop.step) {
         bindings_.at(std::size_t(loop.var)) = {.kind = Binding::Kind::constant, .constant = i};

@@ -195,6 +195,8 @@ class NestEmitter {
                           unsigned step);
     llvm::Value* mask_of_row();
     void store_in_square(const Store& store, const Access& access, Wide lanes);
+    [[nodiscard]] bool is_interleaved(const Store& store, const Access& access) const;
+    void store_interleaved(const Store& store, const Access& access, Wide lanes);
 
     // Loads and stores: emit_memory.cpp.
     llvm::Value* load(const ValueNode& node, BufferId buffer, const Address& at);
