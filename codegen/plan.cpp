@@ -66,7 +66,8 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     result = with_prefix_sums(std::move(result), is_forced ? 0 : least_points_of_prefixes);
     result = with_repeated_terms(std::move(result), is_forced ? 0 : least_points_of_repeated_terms);
     result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);
-    result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes);
+    result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes,
+                                  !has_masked_stores(target));
     // A sum without a point reads nothing any more.
     result = without_unread(std::move(result));
     SharedOperandLimits limits = is_forced ? SharedOperandLimits{.points = 0,

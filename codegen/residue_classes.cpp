@@ -16,14 +16,17 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
+#include "codegen/exact_quotients.h"
 #include "codegen/few_points.h"
 #include "codegen/gather_update.h"
 #include "codegen/latest_versions.h"
 #include "codegen/unread.h"
 #include "dsl/affine_form.h"
+#include "dsl/extent.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -32,6 +35,8 @@ namespace {
 
 /// More equations than this do not pay for their code.
 constexpr std::int64_t most_classes = 64;
+/// Residues whose elements are brought between each other's by whole vectors.
+constexpr std::int64_t most_interleaved = 4;
 /// Residues of a band are gone through one by one.
 constexpr std::int64_t most_residues = 4096;
 
@@ -54,8 +59,11 @@ struct Block {
 
 class ResidueClasses {
   public:
-    ResidueClasses(BoundProgram program, double least_points)
-        : program_(std::move(program)), make_(program_), least_points_(least_points) {}
+    ResidueClasses(BoundProgram program, double least_points, bool side_by_side)
+        : program_(std::move(program)),
+          make_(program_),
+          least_points_(least_points),
+          side_by_side_(side_by_side) {}
 
     BoundProgram run() {
         std::vector<BoundEquation> equations = std::move(program_.equations);
@@ -74,9 +82,15 @@ class ResidueClasses {
                 equation = std::move(*gather);
             is_whole_ = true;
             std::vector<BoundEquation> classes;
-            if (is_candidate(equation)) classes = split_all(equation);
+            if (is_candidate(equation)) {
+                if (const auto exact = over_exact_quotients(make_, equation))
+                    classes = split_all(*exact);
+                if (classes.empty()) classes = split_all(equation);
+            }
             if (classes.empty() || std::ssize(classes) > most_classes)
                 program_.equations.push_back(std::move(equation));
+            else if (const auto rows = rows_of_residues(equation, classes); rows && side_by_side_)
+                add_by_rows(equation, std::move(classes), *rows);
             else
                 add_versions(std::move(classes));
         }
@@ -387,6 +401,93 @@ class ResidueClasses {
         return result;
     }
 
+    // Rows.
+
+    /// The innermost subscripts of classes as `step*q + residue`, by class: elements of a class are
+    /// neighbours in an array with a row for each residue.
+    struct Rows {
+        std::int64_t step = 0;
+        std::vector<std::pair<Expr, Expr>> places;  ///< residue and q
+    };
+    /// Nothing where the classes are not of the innermost index, or have longer steps than the
+    /// planner knows how to interleave, or where elements of no class stay.
+    [[nodiscard]] std::optional<Rows> rows_of_residues(const BoundEquation& equation,
+                                                       const std::vector<BoundEquation>& classes) {
+        Rows rows;
+        if (equation.op != Assign::define || equation.at.empty() || !is_whole_) return std::nullopt;
+        for (const BoundEquation& each : classes) {
+            const auto form = linear_form(each.at.back());
+            if (!form || form->parts.empty()) return std::nullopt;
+            std::vector<LinearForm::Part> parts = form->parts;
+            std::ranges::sort(parts, std::ranges::greater(), &LinearForm::Part::coefficient);
+            const auto [q, step] = parts.front();
+            if (step < 2 || step > most_interleaved || (rows.step != 0 && step != rows.step))
+                return std::nullopt;
+            rows.step = step;
+            Expr residue = make_.integer(form->constant);
+            std::int64_t last = form->constant;
+            if (parts.size() == 2) {
+                const auto* index = std::get_if<IndexValue>(&parts[1].atom->term);
+                if (!index || parts[1].coefficient != 1) return std::nullopt;
+                const BoundIndex& range = program_.at(index->index);
+                if (form->constant + range.lower < 0) return std::nullopt;
+                last += range.upper - 1;
+                residue = make_.add(parts[1].atom, residue);
+            }
+            if (parts.size() > 2 || form->constant < 0 || last >= step) return std::nullopt;
+            rows.places.emplace_back(residue, q);
+        }
+        return rows;
+    }
+    /// The classes in an array of rows, and a copy of it as the array.
+    void add_by_rows(const BoundEquation& equation, std::vector<BoundEquation> classes,
+                     const Rows& rows) {
+        const BoundTensor& whole = program_.at(equation.target);
+        const Shape of_whole = whole.shape;
+        Shape shape = of_whole;
+        shape.back() = ceil_div(of_whole.back(), rows.step);
+        shape.insert(shape.end() - 1, rows.step);
+        const TensorId array = make_.array(whole.name + "_residues", whole.dtype, std::move(shape));
+        program_.tensors[position(array)].is_stored = true;
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            classes[i].target = array;
+            classes[i].at.back() = rows.places[i].first;
+            classes[i].at.push_back(rows.places[i].second);
+        }
+        add_versions(std::move(classes));
+        std::vector<BoundEquation> parts;
+        const std::int64_t whole_turns = of_whole.back() / rows.step;
+        const std::int64_t rest = of_whole.back() % rows.step;
+        if (whole_turns > 0)
+            parts.push_back(from_rows(equation, array, {0, whole_turns}, rows.step));
+        if (rest > 0)
+            parts.push_back(from_rows(equation, array, {whole_turns, whole_turns + 1}, rest));
+        add_versions(std::move(parts));
+    }
+    /// The elements `step*q + r` from the rows r of an array, for q of a range and the first rows.
+    BoundEquation from_rows(const BoundEquation& equation, TensorId array, Range turns,
+                            std::int64_t residues) {
+        BoundEquation copy;
+        copy.target = equation.target;
+        const Shape& shape = program_.at(array).shape;
+        const std::int64_t step = shape.rbegin()[1];
+        std::vector<Expr> from;
+        for (std::size_t d = 0; d + 2 < shape.size(); ++d) {
+            copy.indices.push_back(make_.index("u", shape[d]));
+            copy.at.push_back(make_.value(copy.indices.back()));
+        }
+        from = copy.at;
+        const IndexId q = make_.index("q", turns.high);
+        program_.indices.back().lower = turns.low;
+        const IndexId residue = make_.index("r", residues);
+        copy.indices.insert(copy.indices.end(), {q, residue});
+        copy.at.push_back(make_.add(make_.times(make_.value(q), step), make_.value(residue)));
+        from.insert(from.end(), {make_.value(residue), make_.value(q)});
+        copy.value = make_.context().access(array, std::move(from), program_.at(array).dtype);
+        latest_.rename(program_, copy);
+        return copy;
+    }
+
     /// The classes one after the other: each a version of the array. Elements of no class stay.
     void add_versions(std::vector<BoundEquation> classes) {
         const TensorId first = classes.front().target;
@@ -412,13 +513,14 @@ class ResidueClasses {
     LatestVersions latest_;
     std::map<TensorId, int> readers_;  ///< how many equations read a tensor, as they were
     double least_points_;
+    bool side_by_side_;
     bool is_whole_ = true;  ///< every element is in a class
 };
 
 }  // namespace
 
-BoundProgram with_residue_classes(BoundProgram program, double least_points) {
-    return ResidueClasses(std::move(program), least_points).run();
+BoundProgram with_residue_classes(BoundProgram program, double least_points, bool side_by_side) {
+    return ResidueClasses(std::move(program), least_points, side_by_side).run();
 }
 
 }  // namespace ricci::codegen

@@ -363,6 +363,11 @@ class Finder {
                 }) > 1)
                 shared_lines += bytes_of(place, double(builder_.plan().buffers[place].elements));
         }
+        // What several write in parts, and another one reads, passes in a block of its own.
+        std::vector<std::size_t> inner = inner_places();
+        std::erase_if(inner, [&](std::size_t place) { return !is_joined(place); });
+        for (const std::size_t place : inner)
+            shared_lines += bytes_of(place, double(builder_.plan().buffers[place].elements));
         if (shared_lines == 0) return std::nullopt;
         if (!is_forced_ && shared_lines < caches * double(builder_.target().l2_bytes))
             return std::nullopt;
@@ -385,13 +390,23 @@ class Finder {
                 std::min(std::int64_t(budget() / 2 / bytes), busy), 1, axis.extent);
             const std::int64_t whole = axis.extent / block;
             SlicedKernels result{.members = members_, .loops = {}};
-            result.loops.push_back(sliced(batch, axis, 0, block, whole, {}));
+            result.loops.push_back(sliced(batch, axis, 0, block, whole, inner));
             if (axis.extent % block != 0)
                 result.loops.push_back(
-                    sliced(batch, axis, whole * block, axis.extent % block, 1, {}));
+                    sliced(batch, axis, whole * block, axis.extent % block, 1, inner));
             return result;
         }
         return std::nullopt;
+    }
+    /// Whether several members write parts of a buffer that another one reads.
+    [[nodiscard]] bool is_joined(std::size_t place) const {
+        std::set<std::size_t> writers;
+        std::set<std::size_t> readers;
+        for (const Use& use : uses_.at(place))
+            (use.is_store ? writers : readers).insert(use.member);
+        return writers.size() > 1 && std::ranges::any_of(readers, [&](std::size_t reader) {
+                   return !writers.contains(reader);
+               });
     }
     /// Whether a store skips elements from lane to lane, but no lines.
     [[nodiscard]] bool leaves_gaps(const Use& use, std::int64_t line) const {

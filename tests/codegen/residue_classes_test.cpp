@@ -2,6 +2,7 @@
 #include "codegen/residue_classes.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -19,8 +20,8 @@ BoundProgram bound(const Program& program,
     return ricci::bind(canonicalise(program), signature);
 }
 
-std::string by_class(const BoundProgram& program) {
-    const std::string all = str(codegen::with_residue_classes(program, 0));
+std::string by_class(const BoundProgram& program, bool side_by_side = false) {
+    const std::string all = str(codegen::with_residue_classes(program, 0, side_by_side));
     const std::size_t begin = all.find("\nfor ") + 1;
     return all.substr(begin, all.find("outputs ") - begin);
 }
@@ -68,6 +69,38 @@ TEST_CASE("residues with the same ranges are one equation with an index more") {
           "for t.7 in 0:10, t.9 in 2:4:\n"
           "  dA.5[4*t.7+t.9] = f32 sum[y.8 in 0:1 | -1*y.8+t.7 >= 0 && -1*y.8+t.7 < "
           "10](dO.3[-1*y.8+t.7]*F.1[4*t.7+t.9-4*(-1*y.8+t.7)])\n");
+}
+
+TEST_CASE("classes of an innermost index are written side by side, and brought to their places") {
+    const auto side_by_side = [](const std::string& text, std::int64_t a, std::int64_t f,
+                                 std::int64_t o) {
+        return by_class(
+            bound(grad::gradient(parse_program(text), "A"), {{"A", {a}}, {"F", {f}}, {"dO", {o}}}),
+            true);
+    };
+    CHECK(side_by_side("O[y] := A[2*y+r]*F[r]", 21, 3, 10) ==
+          "for t.4 in 0:11:\n"
+          "  dA_residues.5[0,t.4] := f32 sum[y.5 in 0:2 | -1*y.5+t.4 >= 0 && -1*y.5+t.4 < "
+          "10](dO.3[-1*y.5+t.4]*F.1[2*t.4-2*(-1*y.5+t.4)])\n"
+          "for t.6 in 0:10:\n"
+          "  dA_residues.6[1,t.6] = f32 sum[y.7 in 0:1 | -1*y.7+t.6 >= 0 && -1*y.7+t.6 < "
+          "10](dO.3[-1*y.7+t.6]*F.1[2*t.6+1-2*(-1*y.7+t.6)])\n"
+          "for q.8 in 0:10, r.9 in 0:2:\n"
+          "  dA.4[2*q.8+r.9] := dA_residues.6[r.9,q.8]\n"
+          "for q.10 in 10:11, r.11 in 0:1:\n"
+          "  dA.7[2*q.10+r.11] = dA_residues.6[r.11,q.10]\n");
+    // Several residues of one class.
+    CHECK(side_by_side("O[y] := A[2*y+r]*F[r]", 20, 2, 10) ==
+          "for t.4 in 0:10, t.6 in 0:2:\n"
+          "  dA_residues.5[t.6,t.4] := f32 sum[y.5 in 0:1 | -1*y.5+t.4 >= 0 && -1*y.5+t.4 < "
+          "10](dO.3[-1*y.5+t.4]*F.1[2*t.4+t.6-2*(-1*y.5+t.4)])\n"
+          "for q.7 in 0:10, r.8 in 0:2:\n"
+          "  dA.4[2*q.7+r.8] := dA_residues.5[r.8,q.7]\n");
+    // Elements of no class stay; steps that are longer than a line's pieces; sums that are added.
+    for (const auto& [text, a, f, o] : {std::tuple("O[y] := A[5*y+r]*F[r]", 40, 3, 8),
+                                        {"O[y] := A[3*y+r]*F[r]", 20, 2, 7},
+                                        {"O[y] := A[5*y+r]*F[r]", 52, 7, 10}})
+        CHECK(side_by_side(text, a, f, o) == gradient_by_class(text, a, f, o));
 }
 
 TEST_CASE("a band without stride is one sum over its width") {

@@ -161,6 +161,10 @@ TEST_CASE("kernels that write elements of the same lines run slice by slice") {
     CHECK(slices(small, few) == 0);
     const auto [large, many] = classes(512, 56);
     CHECK(slices(large, many) >= 16);
+    // Where classes are written side by side, they pass in a block of a cache.
+    const codegen::Plan plan = codegen::plan(bound(large, many), example_target(32));
+    CHECK(slices(plan) >= 16);
+    CHECK(temporary_bytes(plan) < 512 * 113 * 113 / 4);
     // A class writes whole lines where the last index is not cut into classes.
     CHECK(slices("dX[n,t,u] := sum[y | t-2*y >= 0 && t-2*y < 3](dY[n,y,u]) where t in 0:113",
                  {{"dY", array({512, 56, 113})}}) == 0);

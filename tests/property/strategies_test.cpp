@@ -62,8 +62,9 @@ Target small_target(std::uint64_t seed, Forced forced) {
 }
 
 /// The program with the sums that these rewritings make: for tiles and lanes.
-BoundProgram rewritten(BoundProgram program) {
-    program = codegen::with_residue_classes(codegen::with_few_points(std::move(program)), 0);
+BoundProgram rewritten(BoundProgram program, bool side_by_side) {
+    program = codegen::with_residue_classes(codegen::with_few_points(std::move(program)), 0,
+                                            side_by_side);
     return codegen::with_shared_operands(std::move(program), {.points = 0,
                                                               .reuse = 1,
                                                               .users = 1,
@@ -97,7 +98,7 @@ class Subject {
         expected_ = runtime::evaluate_with_bounds(program_, values);
         for (std::size_t i = 0; i < values.size(); ++i)
             arguments_.push_back(values[i].to(program_.at(program_.arguments[i]).dtype));
-        if (seed % 2 == 1) program_ = rewritten(std::move(program_));
+        if (seed % 2 == 1) program_ = rewritten(std::move(program_), seed % 4 == 1);
     }
 
     /// What leaves the reference's bounds, by strategy.
