@@ -27,6 +27,7 @@
 #include "codegen/repeated_terms.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
+#include "codegen/split_quotients.h"
 #include "codegen/stored_terms.h"
 #include "codegen/unread.h"
 #include "dsl/walk.h"
@@ -63,6 +64,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     if (!target.is_plain) result = with_passed_points(std::move(result));
     // Libraries know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
+    result = with_split_quotients(std::move(result));
     result = with_prefix_sums(std::move(result), is_forced ? 0 : least_points_of_prefixes);
     result = with_repeated_terms(std::move(result), is_forced ? 0 : least_points_of_repeated_terms);
     result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);

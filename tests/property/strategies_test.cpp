@@ -16,6 +16,7 @@
 #include "codegen/plan.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
+#include "codegen/split_quotients.h"
 #include "dsl/split_complex.h"
 #include "runtime/executor.h"
 #include "tests/property/sample.h"
@@ -63,6 +64,7 @@ Target small_target(std::uint64_t seed, Forced forced) {
 
 /// The program with the sums that these rewritings make: for tiles and lanes.
 BoundProgram rewritten(BoundProgram program, bool side_by_side) {
+    program = codegen::with_split_quotients(std::move(program));
     program = codegen::with_residue_classes(codegen::with_few_points(std::move(program)), 0,
                                             side_by_side);
     return codegen::with_shared_operands(std::move(program), {.points = 0,
