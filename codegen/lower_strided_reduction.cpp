@@ -11,8 +11,9 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Four sums side by side hide the latency of an addition. Of a long reduction, more of them read
-/// more of each row at once: pages and prefetches count there.
+/// Four sums side by side hide the latency of an addition: what a row has beside whole vectors is
+/// summed with them where that gives no more, since a vector alone takes as long. Of a long
+/// reduction, more of them read more of each row at once: pages and prefetches count there.
 std::int64_t sums_side_by_side(const Kernel& kernel, const LanePlan& lanes, std::int64_t most) {
     if (!lanes.axis) return 1;
     if (lanes.is_masked)
@@ -21,7 +22,7 @@ std::int64_t sums_side_by_side(const Kernel& kernel, const LanePlan& lanes, std:
     if (points(kernel.reduced) >= long_reduction)
         for (std::int64_t sums = std::min(most, vectors); sums > 4; --sums)
             if (vectors % sums == 0) return sums;
-    return std::clamp<std::int64_t>(vectors, 1, 4);
+    return vectors < 4 ? ceil_div(lanes.axis->extent, lanes.lanes) : 4;
 }
 
 /// Loads that move with the lanes but with no reduced axis, and are inside their arrays.
