@@ -44,8 +44,8 @@
 //
 // Hint to emitters: in an `unroll` loop directly around a vector loop a load or a lone store that
 // moves by one with the unrolled variable (a load, in as many turns as lanes, by up to four) and by
-// more than that with the lane is a register transpose; a lone store of two turns, two elements from
-// lane to lane, is one of two whole vectors.
+// more than that with the lane is a register transpose; a lone store of two turns, two elements
+// from lane to lane, is one of two whole vectors.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
+#include "codegen/group.h"
 #include "dsl/extent.h"
 #include "dsl/walk.h"
 
@@ -133,11 +134,8 @@ class SplitQuotients {
                 indices->insert(found + 1, place);
             }
         // Its subscripts are no plain indices any more, and name as many elements as before.
-        const bool names_all =
-            result.op == Assign::define && std::ranges::all_of(equation.at, [](Expr subscript) {
-                return std::holds_alternative<IndexValue>(subscript->term);
-            });
-        if (names_all) program_.tensors[position(result.target)].is_partial = true;
+        if (equation.op == Assign::define && covers_target(program_, equation))
+            program_.tensors[position(result.target)].is_partial = true;
         return result;
     }
     Expr in_turns(const Quotient& quotient, IndexId index, IndexId turn, IndexId place) {

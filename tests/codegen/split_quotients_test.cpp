@@ -62,6 +62,8 @@ TEST_CASE("values stay what they were") {
                  {{"X", array({5, 2})}, {"V", array({6})}});
     check_values("s[o] := X[o//4//2,k]*V[o,k] where o in 0:16",
                  {{"X", array({2, 9})}, {"V", array({16, 9})}});
+    // Elements that the target does not name.
+    check_values("D[i,i] := sum[c in 0:4](X[4*(i//4)+c]) where i in 0:8", {{"X", array({8})}});
     check_values("s[o] += X[o//4,k]*V[o,k]",
                  {{"s", array({12})}, {"X", array({3, 9})}, {"V", array({12, 9})}});
 }
