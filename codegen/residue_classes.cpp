@@ -23,6 +23,7 @@
 #include "codegen/exact_quotients.h"
 #include "codegen/few_points.h"
 #include "codegen/gather_update.h"
+#include "codegen/group.h"
 #include "codegen/latest_versions.h"
 #include "codegen/unread.h"
 #include "dsl/affine_form.h"
@@ -80,7 +81,7 @@ class ResidueClasses {
             if (std::optional<BoundEquation> gather =
                     as_gather(make_, equation, sum_read_by(equation)))
                 equation = std::move(*gather);
-            is_whole_ = true;
+            is_whole_ = covers_target(program_, equation);
             std::vector<BoundEquation> classes;
             if (is_candidate(equation)) {
                 if (const auto exact = over_exact_quotients(make_, equation))

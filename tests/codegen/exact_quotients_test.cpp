@@ -74,6 +74,14 @@ TEST_CASE("other divisions stay as they are, and have their values") {
         check(text, signature);
 }
 
+TEST_CASE("elements that a target does not name are cleared") {
+    check("Y[t,t] := sum[r | (t-r)%2 == 0 && t-r >= 0 && (t-r)//2 < 5](X[(t-r)//2]*W[r]) "
+          "where t in 0:12",
+          {{"X", array({5})}, {"W", array({4})}});
+    check("Y[t,t] := sum[y | t-2*y >= 0 && t-2*y < 3](X[y]*W[t-2*y]) where t in 0:12",
+          {{"X", array({5})}, {"W", array({3})}});
+}
+
 TEST_CASE("a transposed convolution that is written as a gather has its values") {
     check(
         "Y[o,y,x] := sum[c,r,s | (y+1-r)%2 == 0 && (x+1-s)%2 == 0 && y+1-r >= 0 && x+1-s >= 0 "
