@@ -75,9 +75,18 @@ TEST_CASE("other divisions stay as they are, and have their values") {
 }
 
 TEST_CASE("elements that a target does not name are cleared") {
-    check("Y[t,t] := sum[r | (t-r)%2 == 0 && t-r >= 0 && (t-r)//2 < 5](X[(t-r)//2]*W[r]) "
-          "where t in 0:12",
-          {{"X", array({5})}, {"W", array({4})}});
+    const auto is_cleared = [](const std::string& text, const Signature& signature) {
+        const BoundProgram classes = codegen::with_residue_classes(bound(text, signature), 0);
+        REQUIRE(classes.equations.size() > 1);
+        return !classes.at(classes.equations[0].target).is_partial;
+    };
+    const std::string sum = " := sum[y | t-2*y >= 0 && t-2*y < 3](X[y]*W[t-2*y]) where t in 0:12";
+    CHECK(is_cleared("Y[t,t]" + sum, {{"X", array({5})}, {"W", array({3})}}));
+    CHECK_FALSE(is_cleared("Y[t]" + sum, {{"X", array({5})}, {"W", array({3})}}));
+    check(
+        "Y[t,t] := sum[r | (t-r)%2 == 0 && t-r >= 0 && (t-r)//2 < 5](X[(t-r)//2]*W[r]) "
+        "where t in 0:12",
+        {{"X", array({5})}, {"W", array({4})}});
     check("Y[t,t] := sum[y | t-2*y >= 0 && t-2*y < 3](X[y]*W[t-2*y]) where t in 0:12",
           {{"X", array({5})}, {"W", array({3})}});
 }

@@ -49,6 +49,16 @@ TEST_CASE("an index stays whose extent or other quotients are none of turns") {
     CHECK(stays("Y[o,k] := X[o//4,k]*V[o,k]", signature));  // no reduction
 }
 
+TEST_CASE("only what a target does not name is cleared") {
+    const auto is_cleared = [](const std::string& text) {
+        const BoundProgram program = codegen::with_split_quotients(
+            bound(text + " := sum[c in 0:4](X[4*(i//4)+c]) where i in 0:8", {{"X", array({8})}}));
+        return !program.at(program.equations[0].target).is_partial;
+    };
+    CHECK(is_cleared("D[i,i]"));
+    CHECK_FALSE(is_cleared("D[i]"));
+}
+
 TEST_CASE("values stay what they were") {
     check_values("Y[n,o,t] := X[n,4*(o//4)+c,t+k]*W[o,c,k]",
                  {{"X", array({2, 8, 20})}, {"W", array({8, 4, 3})}});
