@@ -14,7 +14,7 @@ namespace ricci::codegen {
 
 namespace {
 
-/// `e % divisor == 0`, or a quotient by that divisor.
+/// What is divided by a number, in a quotient or in `e % divisor == 0`.
 struct Division {
     Expr dividend;
     LinearForm form;
@@ -50,7 +50,7 @@ std::optional<Division> exact_division(Expr conjunct) {
     return std::nullopt;
 }
 
-/// Whether the second form is the first and a multiple of the divisor: that many divisors more.
+/// How many divisors the second form is more than the first; nothing where they differ otherwise.
 std::optional<std::int64_t> divisors_between(const LinearForm& from, const LinearForm& to,
                                              std::int64_t divisor) {
     const std::int64_t between = to.constant - from.constant;

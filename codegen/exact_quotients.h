@@ -17,8 +17,8 @@ namespace ricci::codegen {
 ///
 ///     for t:  Y[t] := sum[r,z | t+1-r == 2*z && …](X[z]*W[r])
 ///
-/// the equation that codegen/residue_classes solves: has many more points without that. Nothing for
-/// other equations.
+/// which is for codegen/residue_classes alone, that solves the equation: the sum has many more
+/// points until then. Nothing for other conditions. The equation is a sum with a condition.
 [[nodiscard]] std::optional<BoundEquation> over_exact_quotients(EquationMaker& make,
                                                                 const BoundEquation& equation);
 

@@ -23,6 +23,7 @@ namespace {
 /// the time of its steps apart, of 800 as long, of 1600 (one or two vectors wide) 1.7 times (Zen 4,
 /// `ricci bench --threads 1` of softmax over the first axis of 400x6500, 800x3250, 1600x1625).
 constexpr std::int64_t part_of_l2 = 2;
+/// Of CPUs with short vectors, Zen to Zen 3 and Haswell; others have as many or more.
 constexpr std::int64_t ways_of_l2 = 8;
 /// Vectors of rows: they hide latencies, and read more of each page at once.
 constexpr std::int64_t most_side_by_side = 4;

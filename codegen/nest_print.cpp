@@ -248,6 +248,8 @@ class Printer {
 
 }  // namespace
 
+// Nests of equal texts are compiled once (codegen/equal_nests): all that decides their code is in
+// it.
 std::string str(const Nest& nest) { return Printer(nest).text(); }
 std::string str(const Nest& nest, const Value& value) { return Printer(nest).value(value); }
 

@@ -68,8 +68,10 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     result = with_prefix_sums(std::move(result), is_forced ? 0 : least_points_of_prefixes);
     result = with_repeated_terms(std::move(result), is_forced ? 0 : least_points_of_repeated_terms);
     result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);
+    // AVX-512 stores elements that stand a few apart by masks.
+    const bool side_by_side = !has_masked_stores(target);
     result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes,
-                                  !has_masked_stores(target));
+                                  side_by_side);
     // A sum without a point reads nothing any more.
     result = without_unread(std::move(result));
     SharedOperandLimits limits = is_forced ? SharedOperandLimits{.points = 0,

@@ -36,7 +36,8 @@ namespace {
 
 /// More equations than this do not pay for their code.
 constexpr std::int64_t most_classes = 64;
-/// Residues whose elements are brought between each other's by whole vectors.
+/// Rows that are interleaved by whole vectors: two by pairs of stores, up to four by squares that
+/// emitters transpose (codegen/cpu/emit_squares).
 constexpr std::int64_t most_interleaved = 4;
 /// Residues of a band are gone through one by one.
 constexpr std::int64_t most_residues = 4096;
@@ -86,11 +87,14 @@ class ResidueClasses {
             if (is_candidate(equation)) {
                 if (const auto exact = over_exact_quotients(make_, equation))
                     classes = split_all(*exact);
-                if (classes.empty()) classes = split_all(equation);
+                if (classes.empty()) {
+                    is_whole_ = covers_target(program_, equation);
+                    classes = split_all(equation);
+                }
             }
             if (classes.empty() || std::ssize(classes) > most_classes)
                 program_.equations.push_back(std::move(equation));
-            else if (const auto rows = rows_of_residues(equation, classes); rows && side_by_side_)
+            else if (const auto rows = rows_of_residues(equation, classes))
                 add_by_rows(equation, std::move(classes), *rows);
             else
                 add_versions(std::move(classes));
@@ -410,12 +414,13 @@ class ResidueClasses {
         std::int64_t step = 0;
         std::vector<std::pair<Expr, Expr>> places;  ///< residue and q
     };
-    /// Nothing where the classes are not of the innermost index, or have longer steps than the
-    /// planner knows how to interleave, or where elements of no class stay.
+    /// Nothing where the classes are not of the innermost index, or of longer steps, or where
+    /// elements of no class stay.
     [[nodiscard]] std::optional<Rows> rows_of_residues(const BoundEquation& equation,
                                                        const std::vector<BoundEquation>& classes) {
         Rows rows;
-        if (equation.op != Assign::define || equation.at.empty() || !is_whole_) return std::nullopt;
+        if (!side_by_side_ || !is_whole_ || equation.op != Assign::define || equation.at.empty())
+            return std::nullopt;
         for (const BoundEquation& each : classes) {
             const auto form = linear_form(each.at.back());
             if (!form || form->parts.empty()) return std::nullopt;
@@ -465,7 +470,7 @@ class ResidueClasses {
             parts.push_back(from_rows(equation, array, {whole_turns, whole_turns + 1}, rest));
         add_versions(std::move(parts));
     }
-    /// The elements `step*q + r` from the rows r of an array, for q of a range and the first rows.
+    /// The elements `step*q + r` from the rows of an array, for q in `turns` and r < `residues`.
     BoundEquation from_rows(const BoundEquation& equation, TensorId array, Range turns,
                             std::int64_t residues) {
         BoundEquation copy;
@@ -515,7 +520,7 @@ class ResidueClasses {
     std::map<TensorId, int> readers_;  ///< how many equations read a tensor, as they were
     double least_points_;
     bool side_by_side_;
-    bool is_whole_ = true;  ///< every element is in a class
+    bool is_whole_ = true;  ///< every element is in a class, and of the target
 };
 
 }  // namespace

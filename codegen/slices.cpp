@@ -363,7 +363,7 @@ class Finder {
                 }) > 1)
                 shared_lines += bytes_of(place, double(builder_.plan().buffers[place].elements));
         }
-        // What several write in parts, and another one reads, passes in a block of its own.
+        // What several write in parts, and another one reads, passes in a buffer of a slice's size.
         std::vector<std::size_t> inner = inner_places();
         std::erase_if(inner, [&](std::size_t place) { return !is_joined(place); });
         for (const std::size_t place : inner)

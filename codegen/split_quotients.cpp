@@ -28,7 +28,7 @@ class SplitQuotients {
 
     BoundProgram run() {
         for (std::size_t e = 0; e < program_.equations.size(); ++e) {
-            // Each turn leaves fewer quotients.
+            // Each split leaves fewer quotients.
             while (std::optional<BoundEquation> split = split_one(program_.equations[e]))
                 program_.equations[e] = std::move(*split);
         }
@@ -36,7 +36,7 @@ class SplitQuotients {
     }
 
   private:
-    /// A quotient or a remainder of integers by a number.
+    /// A quotient or a remainder of integers by a number; divisor 0: by anything else.
     struct Quotient {
         Expr term;
         LinearForm dividend;
@@ -68,7 +68,6 @@ class SplitQuotients {
             auto dividend = linear_form(apply->args[0]);
             const auto divisor = linear_form(apply->args[1]);
             const bool is_number = divisor && divisor->parts.empty() && divisor->constant > 1;
-            // One that is not understood is of all its indices.
             found.push_back({term, dividend.value_or(LinearForm{.constant = 0, .parts = {}}),
                              dividend && is_number ? divisor->constant : 0});
         }
@@ -84,7 +83,7 @@ class SplitQuotients {
         for (const Quotient& each : all) {
             const std::vector<IndexId> moving = free_indices(each.term);
             if (std::ranges::find(moving, index) == moving.end()) continue;
-            const auto own = length_of_turns(index, each);
+            const auto own = length_for(index, each);
             if (!own || (length && *length != *own)) return std::nullopt;
             length = own;
         }
@@ -92,7 +91,8 @@ class SplitQuotients {
                               range.upper % *length == 0 && range.upper > *length;
         return is_whole ? length : std::nullopt;
     }
-    static std::optional<std::int64_t> length_of_turns(IndexId index, const Quotient& quotient) {
+    /// The length of the turns that one quotient has; nothing where it would stay.
+    static std::optional<std::int64_t> length_for(IndexId index, const Quotient& quotient) {
         if (quotient.divisor == 0) return std::nullopt;
         std::int64_t step = 0;
         for (const auto& [atom, coefficient] : quotient.dividend.parts) {
