@@ -63,18 +63,14 @@ std::string emit_assembly(std::span<const Nest> nests, const Target& target) {
 Image compile(std::span<const Nest> nests, const Target& target, const ForEachPiece& for_each) {
     const std::vector<std::size_t> firsts = first_equals(nests);
     const std::vector<Entry> entries = entries_of(nests, firsts);
-    const std::size_t pieces = for_each ? entries.size() : 1;
-    std::vector<std::string> objects(pieces);
-    const auto compile_piece = [&](std::int64_t number) {
-        const auto piece = static_cast<std::size_t>(number);
-        const std::size_t begin = piece * entries.size() / pieces;
-        const std::size_t end = (piece + 1) * entries.size() / pieces;
-        objects[piece] = object_of(std::span(entries).subspan(begin, end - begin), target);
-    };
+    std::vector<std::string> objects(for_each ? entries.size() : 1);
     if (for_each)
-        for_each(std::ssize(objects), compile_piece);
+        for_each(std::ssize(entries), [&](std::int64_t number) {
+            const auto piece = static_cast<std::size_t>(number);
+            objects[piece] = object_of({&entries[piece], 1}, target);
+        });
     else
-        compile_piece(0);
+        objects[0] = object_of(entries, target);
 
     Image image{.format = Image::Format::elf_object, .symbols = {}, .bytes = {}};
     for (const std::size_t first : firsts)
