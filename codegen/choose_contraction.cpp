@@ -89,28 +89,37 @@ class Chooser {
         choice_.pairing = pairing;
         for (const RowVectors& of_row : row_vectors()) consider_tiles(tiles_along(of_row), best);
     }
-    /// Several short axes of rows together, as the taps and channels of a small convolution's
-    /// weight gradient: one by one they would leave most registers idle.
+    /// Several short axes of rows together, as the taps, and the channels, of a convolution's
+    /// weight gradient: one by one they would leave most registers idle, and taps of one channel
+    /// read the same lines. Each axis is tiled with shorter ones beside it, the shortest first.
     void consider_whole_rows(std::optional<ContractionChoice>& best) {
         choice_.pairing = Pairing::none;
-        std::vector<Axis> others = c().rows;
-        std::erase(others, choice_.row_axis);
-        std::erase_if(
-            others, [&](const Axis& axis) { return axis.extent < 2 || is_conditional(axis.var); });
-        std::ranges::stable_sort(others, {}, &Axis::extent);
-        for (const Axis& axis : others) {
-            choice_.whole_rows.push_back(axis);
-            std::vector<TileShape> tiles;
-            for (const RowVectors& of_row : row_vectors())
-                std::ranges::move(
-                    tiles_of_rows(c(), choice_.row_axis.extent * points(choice_.whole_rows), of_row,
-                                  target_),
-                    std::back_inserter(tiles));
-            if (tiles.empty()) break;
-            for (TileShape& tile : tiles) tile.rows = choice_.row_axis.extent;
-            consider_tiles(tiles, best);
+        std::vector<Axis> shorter = c().rows;
+        const Axis longest = longest_row_axis();
+        std::erase_if(shorter, [&](const Axis& axis) {
+            return axis == longest || axis.extent < 2 || is_conditional(axis.var);
+        });
+        std::ranges::stable_sort(shorter, {}, &Axis::extent);
+        for (std::size_t i = 1; i <= shorter.size(); ++i) {
+            choice_.row_axis = i < shorter.size() ? shorter[i] : longest;
+            for (std::size_t others = 1; others <= i; ++others) {
+                choice_.whole_rows.assign(shorter.begin(),
+                                          shorter.begin() + std::ptrdiff_t(others));
+                if (!consider_all_rows(best)) break;
+            }
         }
+        choice_.row_axis = longest;
         choice_.whole_rows.clear();
+    }
+    /// Whether registers hold all rows of the axes together.
+    bool consider_all_rows(std::optional<ContractionChoice>& best) {
+        const std::int64_t rows = choice_.row_axis.extent * points(choice_.whole_rows);
+        std::vector<TileShape> tiles;
+        for (const RowVectors& of_row : row_vectors())
+            std::ranges::move(tiles_of_rows(c(), rows, of_row, target_), std::back_inserter(tiles));
+        for (TileShape& tile : tiles) tile.rows = choice_.row_axis.extent;
+        consider_tiles(tiles, best);
+        return !tiles.empty();
     }
     void consider_tiles(const std::vector<TileShape>& tiles,
                         std::optional<ContractionChoice>& best) {

@@ -63,3 +63,15 @@ TEST_CASE("rows of several axes update, fold extrema, and hold terms of rows and
     (void)has_whole_rows("C[i,j,o] := sum[k | k <= 20*i](A[i,k,j]*B[k,o])", two);
     (void)has_whole_rows("C[i,j,o] := sum[k | k <= 30*j](A[i,k,j]*B[k,o])", two);
 }
+
+TEST_CASE("taps are rows together where the channels of a tile would leave the caches") {
+    const BoundProgram program =
+        tests::bound("dW[o,c,r,s] := X[n,c,2*y+r,2*x+s]*dY[n,o,y,x] where r in 0:3, s in 0:3",
+                     {{"X", tests::array({8, 64, 57, 57})}, {"dY", tests::array({8, 64, 28, 28})}});
+    std::string tiles;
+    for (const codegen::Schedule& schedule :
+         codegen::plan(program, tests::example_target(64)).schedules)
+        for (const codegen::Directive& each : schedule.directives)
+            if (each.verb == "tile") tiles += format("{} {}; ", each.subject, each.numbers.at(0));
+    CHECK(tiles == "s 3; r 3; o 2; ");
+}
