@@ -91,7 +91,9 @@ class Chooser {
     }
     /// Several short axes of rows together, as the taps, and the channels, of a convolution's
     /// weight gradient: one by one they would leave most registers idle, and taps of one channel
-    /// read the same lines. Each axis is tiled with shorter ones beside it, the shortest first.
+    /// read the same lines. Each axis is tiled with shorter ones beside it, the shortest first: of
+    /// three channels and longer taps, one of these and the channels. Estimates take the lines of
+    /// such axes to be shared, as those of taps are.
     void consider_whole_rows(std::optional<ContractionChoice>& best) {
         choice_.pairing = Pairing::none;
         std::vector<Axis> shorter = c().rows;

@@ -23,9 +23,9 @@ struct ContractionChoice {
     Contraction contraction;
     /// The kernel that is contracted, where two of the free axes are one: the lane axis.
     std::optional<Flattened> flattened = std::nullopt;
-    Axis row_axis = {};  ///< the one of the rows that is tiled: the longest
-    /// Axes of the rows that each tile has whole, beside all of a short row axis: its rows are the
-    /// points of all of these.
+    Axis row_axis = {};  ///< the one of the rows that is tiled: the longest, or one of short ones
+    /// Shorter axes of the rows that each tile has whole, beside all of `row_axis`: its rows are
+    /// the points of all of these.
     std::vector<Axis> whole_rows = {};
     TileShape tile = {};                ///< rows: along `row_axis`
     std::vector<Reading> rows = {};     ///< by row operand

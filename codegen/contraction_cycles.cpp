@@ -157,14 +157,11 @@ double ContractionCycles::of_columns(std::size_t operand) const {
     const Value& term = c().column_operands[operand].term;
     const double bytes = double(choice_.tile.columns()) * double(size_bytes(term->dtype));
     const double all = double(choice_.tiles) * depth_;
-    const double streamed = all * of_streaming(depth_ * bytes / line_bytes);
+    const double streamed = all * of_streaming(bytes);
     if (choice_.columns[operand] == Reading::packed) return streamed;
-    // Shared elements come in short runs: what these take hardly goes by the tile, 3x3 and 5x5
-    // convolutions of 64 channels were as fast in tiles of 8x3 vectors as of 14x2.
-    constexpr double usual_area = 24;
-    const double area = double(choice_.rows_of_tile() * choice_.tile.vectors);
-    if (is_overlapping(term, columns() * depth_))
-        return has_short_vectors(target_) ? 0 : streamed * area / usual_area;
+    // Of AVX2 what columns in place take is counted by their lines alone.
+    const bool is_streamed = !has_short_vectors(target_);
+    if (is_overlapping(term, columns() * depth_)) return is_streamed ? of_shared(streamed) : 0;
     const auto& load = std::get<Load>(term->term);
     const bool is_lost = 3 * depth_ * bytes > double(target_.l2_bytes) && stand_apart(load);
     // Of a line that is read in part, the next tile reads the rest.
@@ -172,17 +169,25 @@ double ContractionCycles::of_columns(std::size_t operand) const {
     const bool is_read_again = row_tiles() > 1 || is_part;
     const bool is_apart = is_read_again && (is_lost || !is_kept(load));
     const double apart = is_apart ? all * of_columns_apart(load, bytes) : 0;
-    return has_short_vectors(target_) ? apart : streamed + apart;
+    return is_streamed ? streamed + apart : apart;
 }
-/// Of a tile at a reduced point, where it reads so many lines from the second-level cache one after
-/// the other: beside single operations of AVX2 each takes a while, of AVX-512 all of a point do.
-/// 1024x784 by 784x1024 in tiles of 8x2 vectors of AVX-512 takes 9.1 ms, of 8x3 8.8, of 14x2 8.7
-/// (an Intel Xeon with AMX).
-double ContractionCycles::of_streaming(double lines) const {
+/// Columns that share elements come in short runs, whose cost hardly goes by the tile: 3x3 and 5x5
+/// convolutions of 64 channels were as fast in tiles of 8x3 vectors as of 14x2. They take as much
+/// as a usual tile of a panel that streams, so that either may win.
+double ContractionCycles::of_shared(double streamed) const {
+    constexpr double usual_area = 24;
+    return streamed * double(choice_.rows_of_tile() * choice_.tile.vectors) / usual_area;
+}
+/// Of a tile at a reduced point, of which it reads so many bytes of a panel, where all of that come
+/// from the second-level cache: beside single operations of AVX2 each line takes a while, of
+/// AVX-512 all of a point do. 1024x784 by 784x1024 in tiles of 8x2 vectors of AVX-512 takes 9.1 ms,
+/// of 8x3 8.8, of 14x2 8.7 (an Intel Xeon with AMX).
+double ContractionCycles::of_streaming(double bytes) const {
     constexpr double of_line = 0.5;
     constexpr double of_point = 1;
-    if (2 * lines * double(line_bytes) <= double(target_.l1_bytes)) return 0;
-    if (has_short_vectors(target_)) return lines / depth_ * of_line;
+    if (2 * depth_ * bytes <= double(target_.l1_bytes)) return 0;
+    if (has_short_vectors(target_)) return bytes / line_bytes * of_line;
+    // Longer operations hide it: of units that are half as wide, of several steps, of pairs.
     const bool is_hidden =
         choice_.pairing == Pairing::pairs || target_.unit_bytes < target_.vector_bytes ||
         !has_fused_sums(kernel_, target_) || !is_operation(kernel_.body, Op::mul);
@@ -242,11 +247,11 @@ double ContractionCycles::of_rows_apart(const Value& term) const {
     const double lines = lines_of_rows(term);
     const bool is_sparse = points_of_full_line * lines > double(choice_.tile.rows) * depth_;
     // Those that hardware fetches take a while, too, where no block of tiles holds them, nor chunks
-    // make them fewer: the gradient of a 3x3 convolution of 64 channels by 2 by its weights in
-    // tiles of 13 channels took 5.1 ms, of its nine taps 2.6 (an Intel Xeon with AMX).
-    const bool is_alone = 4 * lines * double(line_bytes) > double(target_.l2_bytes) &&
-                          chunks_in_cache(kernel_, choice_, target_) == 1;
-    if (!is_short && !is_sparse && is_alone) return lines * of_third_level;
+    // make them fewer: the gradient of a 3x3 convolution, stride 2, of 64 channels by its weights
+    // in tiles of 13 channels took 5.1 ms, of its nine taps 2.6 (an Intel Xeon with AMX).
+    if (!is_short && !is_sparse && 4 * lines * double(line_bytes) > double(target_.l2_bytes) &&
+        chunks_in_cache(kernel_, choice_, target_) == 1)
+        return lines * of_third_level;
     const double panel = is_short ? depth_ * double(choice_.tile.columns() * bytes_of(load)) : 0;
     if (!is_sparse || lines * line_bytes + panel <= double(target_.l1_bytes)) return 0;
     // Tiles until one reads the same lines again: the next along another axis does, or, where

@@ -46,7 +46,8 @@ class ContractionCycles {
     [[nodiscard]] double of_columns(std::size_t operand) const;
     [[nodiscard]] double of_rows(std::size_t operand) const;
     [[nodiscard]] double of_columns_apart(const Load& load, double bytes) const;
-    [[nodiscard]] double of_streaming(double lines) const;
+    [[nodiscard]] double of_shared(double streamed) const;
+    [[nodiscard]] double of_streaming(double bytes) const;
     [[nodiscard]] double of_rows_apart(const Value& term) const;
     [[nodiscard]] double of_masks() const;
     [[nodiscard]] double of_write() const;
