@@ -171,17 +171,19 @@ double ContractionCycles::of_columns(std::size_t operand) const {
     const double apart = is_apart ? all * of_columns_apart(load, bytes) : 0;
     return is_streamed ? streamed + apart : apart;
 }
-/// Columns that share elements come in short runs, whose cost hardly goes by the tile: 3x3 and 5x5
-/// convolutions of 64 channels were as fast in tiles of 8x3 vectors as of 14x2. They take as much
-/// as a usual tile of a panel that streams, so that either may win.
+/// Of columns that share elements, which come in short runs: in the operations of a tile as much as
+/// a usual one of a panel that streams, whatever its shape, so that either may win. For nothing, a
+/// padded 3x3 convolution of 8x128x28x28 would take 11.1 ms in runs of its columns, not 10.3 in
+/// panels; twice as dear by the point, of 8x64x58x58 12.9 in rows of pixels, not 12.1 in runs (an
+/// Intel Xeon with AMX).
 double ContractionCycles::of_shared(double streamed) const {
     constexpr double usual_area = 24;
     return streamed * double(choice_.rows_of_tile() * choice_.tile.vectors) / usual_area;
 }
 /// Of a tile at a reduced point, of which it reads so many bytes of a panel, where all of that come
 /// from the second-level cache: beside single operations of AVX2 each line takes a while, of
-/// AVX-512 all of a point do. 1024x784 by 784x1024 in tiles of 8x2 vectors of AVX-512 takes 9.1 ms,
-/// of 8x3 8.8, of 14x2 8.7 (an Intel Xeon with AMX).
+/// AVX-512 all of a point do. A linear layer of 1024x784x1024 takes 9.1 ms in tiles of 8x2 vectors
+/// of AVX-512, 9.0 of 8x3, 8.7 of 14x2 (an Intel Xeon with AMX).
 double ContractionCycles::of_streaming(double bytes) const {
     constexpr double of_line = 0.5;
     constexpr double of_point = 1;

@@ -30,7 +30,7 @@ TEST_CASE("taps and channels are rows together where either alone leaves registe
     constexpr const char* gradient =
         "dW[o,c,r,s] := X[n,c,y+r,x+s]*dY[n,o,y,x] where r in 0:3, s in 0:3";
     for (const DType dtype : {DType::f32, DType::f64})
-        for (const std::int64_t channels : {1, 2, 3, 4}) {
+        for (const std::int64_t channels : {1, 2, 3, 4, 17}) {
             CAPTURE(dtype);
             CAPTURE(channels);
             const Signature signature{{"X", tests::array({2, channels, 11, 9}, dtype)},
