@@ -81,12 +81,11 @@ class FreeLanes {
         } else if (kernel_.body) {
             body = point(Lanes{}, form(0));
         } else {
-            const Value exists = take_condition(kernel_, lanes_.axis);
-            body = scalar_points(kernel_, split, !exists, [&](auto axis, const auto& place) {
-                inner_ = axis;
-                Substitution here = at(place);
-                return guarded(exists ? here(exists) : nullptr, write_all(kernel_, here));
-            });
+            body = scalar_points(kernel_, split, take_alternatives(kernel_),
+                                 [&](auto axis, const auto& place) {
+                                     inner_ = axis;
+                                     return at(place);
+                                 });
         }
         append(names, wrap(split.loops, std::move(body)));
         kernel_.nest.body = parallel(split, std::move(names));

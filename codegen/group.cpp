@@ -275,6 +275,8 @@ class Grouper {
     /// Joins the consumer to the latest earlier group that can take it.
     bool fuse_one(std::size_t consumer) {
         if (groups_[consumer].reduction || groups_[consumer].writes.size() != 1) return false;
+        if (are_joint_updates(groups_[consumer - 1], groups_[consumer]))
+            return join_groups(consumer - 1, consumer, groups_[consumer].writes[0]);
         for (std::size_t producer = consumer; producer-- > 0;) {
             if (!reads_a_write(groups_[consumer], groups_[producer])) continue;
             const std::optional<BoundEquation> joined =
@@ -291,6 +293,22 @@ class Grouper {
                 return true;
         }
         return false;
+    }
+
+    /// Whether updates that may meet stand right behind such that only find extremes of integers,
+    /// with the same indices, and neither read what the others write: those of one point then
+    /// follow each other. So do what is added to parts and what these say of its keys
+    /// (codegen/own_checks.h); other updates are faster one after the other.
+    bool are_joint_updates(const Group& extremes, const Group& updates) const {
+        const auto is_extreme = [&](const BoundEquation& write) {
+            return (write.op == Assign::min || write.op == Assign::max) && !write.is_injective &&
+                   is_integer(program_.at(write.target).dtype);
+        };
+        return !extremes.reduction && std::ranges::all_of(extremes.writes, is_extreme) &&
+               !updates.writes[0].is_injective && !updates.indices.empty() &&
+               extremes.indices == updates.indices && !write_the_same(extremes, updates) &&
+               !updates_something_read(extremes, terms(updates)) &&
+               !updates_something_read(updates, terms(extremes));
     }
 
     /// The consumer's equation over the indices of a group that reads an array at the same points;

@@ -11,7 +11,8 @@
 //     for c, e in order:     P[c,J[c*n+e]] += x[c*n+e]
 //     for t:                 H[t] += sum[c](P[c,t])
 //
-// How many parts there are follows from the extents alone.
+// How many parts there are follows from the extents alone. Where the update follows on checks of
+// its keys, its points make them (codegen/own_checks.h).
 #pragma once
 
 #include "base/target.h"

@@ -131,7 +131,7 @@ class KernelMaker {
                 return subscript && subscript->terms.size() == 1 &&
                        subscript->terms[0].var == kernel_.free[i].var;
             });
-            if (!is_alone && kernel_.free[i].extent > 1)
+            if (!is_alone && kernel_.free[i].extent > 1 && !kernel_.collides(kernel_.free[i].var))
                 kernel_.colliding.push_back(kernel_.free[i].var);
         }
     }

@@ -195,6 +195,11 @@ Substitution& Substitution::replace(VarId var, AffineForm to) {
     return *this;
 }
 
+Substitution& Substitution::replace(VarId var, Value to) {
+    data_.insert_or_assign(std::uint32_t(var), std::move(to));
+    return *this;
+}
+
 Substitution& Substitution::replace_let(std::uint32_t number, Value to) {
     lets_.insert_or_assign(number, std::move(to));
     return *this;
@@ -209,6 +214,7 @@ Substitution& Substitution::replace(const Value& node, Value to) {
 AffineForm Substitution::operator()(const AffineForm& form) const {
     AffineForm result{.constant = form.constant};
     for (const AffineForm::Term& term : form.terms) {
+        RICCI_ASSERT(!data_.contains(std::uint32_t(term.var)), "data in a form");
         const auto found = forms_.find(std::uint32_t(term.var));
         result = result + (found == forms_.end() ? codegen::form(term.var, term.coefficient)
                                                  : term.coefficient * found->second);
@@ -222,8 +228,32 @@ LoopBound Substitution::operator()(const LoopBound& bound) const {
     return result;
 }
 
+Address Substitution::split(const AffineForm& form) const {
+    if (data_.empty()) return {(*this)(form)};
+    AffineForm affine{.constant = form.constant};
+    Value sum;
+    for (const AffineForm::Term& term : form.terms) {
+        const auto found = data_.find(std::uint32_t(term.var));
+        if (found == data_.end()) {
+            affine.terms.push_back(term);
+            continue;
+        }
+        Value data = found->second;
+        if (term.coefficient != 1)
+            data = make_operation(Op::mul, {data, make_integer(term.coefficient)}, DType::i64);
+        sum = sum ? make_operation(Op::add, {sum, data}, DType::i64) : data;
+    }
+    return {(*this)(affine), sum};
+}
+
 Address Substitution::operator()(const Address& address) {
-    return {(*this)(address.affine), address.computed ? (*this)(address.computed) : nullptr};
+    Address result = split(address.affine);
+    if (!address.computed) return result;
+    const Value computed = (*this)(address.computed);
+    result.computed = result.computed
+                          ? make_operation(Op::add, {result.computed, computed}, DType::i64)
+                          : computed;
+    return result;
 }
 
 Value Substitution::operator()(const Value& value) {
@@ -234,7 +264,12 @@ Value Substitution::operator()(const Value& value) {
             const auto found = lets_.find(let.number);
             return found == lets_.end() ? value : found->second;
         },
-        [&](const VarValue& var) { return make_index((*this)(var.form)); },
+        [&](const VarValue& var) {
+            const auto [affine, data] = split(var.form);
+            if (!data) return make_index(affine);
+            if (affine == form(0)) return data;
+            return make_operation(Op::add, {make_index(affine), data}, DType::i64);
+        },
         [&](const Load& load) {
             return make_value(Load{load.buffer, (*this)(load.at)}, value->dtype);
         },

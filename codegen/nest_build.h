@@ -76,6 +76,8 @@ class Substitution {
     Substitution() = default;
     /// From now on `var` becomes `to`.
     Substitution& replace(VarId var, AffineForm to);
+    /// From now on `var` becomes data, an i64, where values and addresses name it; no bound may.
+    Substitution& replace(VarId var, Value to);
     /// From now on references to that Let become `to`.
     Substitution& replace_let(std::uint32_t number, Value to);
     /// From now on that node becomes `to`, which is not searched again.
@@ -87,7 +89,11 @@ class Substitution {
     [[nodiscard]] Address operator()(const Address& address);
 
   private:
+    /// What a form becomes: the part that stays affine, and what is data, if anything.
+    [[nodiscard]] Address split(const AffineForm& form) const;
+
     std::unordered_map<std::uint32_t, AffineForm> forms_;
+    std::unordered_map<std::uint32_t, Value> data_;
     std::unordered_map<std::uint32_t, Value> lets_;
     std::unordered_map<const ValueNode*, Value> memo_;
     std::vector<Value> kept_;  ///< keeps the keys of memo_ alive

@@ -1,6 +1,7 @@
 // codegen/staged_terms.cpp – terms of points that are written one after the other, computed before
 #include "codegen/staged_terms.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace {
 
 /// What costs less (an operation costs 1) is computed as soon by itself.
 constexpr double least_cost_in_lanes = 3;
+constexpr std::int64_t most_lanes = 16;
 
 bool is_dear(const Value& term) {
     double cycles = cost({term});
@@ -49,22 +51,27 @@ Body stage_terms(Kernel& kernel, VarId axis, VarId start, std::int64_t count,
         stage(write.at.computed, staging.all_places);
     }
     Body body;
-    const auto put = [&](const Terms& terms, const Lanes& lanes) {
-        if (terms.empty()) return;
-        append(body, over_lanes(nest, lanes, [&](const AffineForm& point) {
-                   Substitution here;
-                   here.replace(axis, form(start) + point);
-                   std::vector<Value> values;
-                   for (const auto& [buffer, term] : terms) values.push_back(here(term));
-                   Body stores;
-                   values = share(stores, std::move(values), kernel.next_let);
-                   for (std::size_t i = 0; i < terms.size(); ++i)
-                       stores.push_back(make_store(terms[i].first, {point}, values[i]));
-                   return stores;
-               }));
+    const auto put = [&](const Terms& terms, const Lanes& lanes, const AffineForm& first) {
+        return over_lanes(nest, lanes, [&](const AffineForm& offset) {
+            const AffineForm point = first + offset;
+            Substitution here;
+            here.replace(axis, form(start) + point);
+            std::vector<Value> values;
+            for (const auto& [buffer, term] : terms) values.push_back(here(term));
+            Body stores;
+            values = share(stores, std::move(values), kernel.next_let);
+            for (std::size_t i = 0; i < terms.size(); ++i)
+                stores.push_back(make_store(terms[i].first, {point}, values[i]));
+            return stores;
+        });
     };
-    put(in_lanes, {count, 1, {}});
-    put(one_by_one, {1, count, {}});
+    const std::int64_t lanes = std::min(count, most_lanes);
+    if (!in_lanes.empty())
+        append(body,
+               make_turns(nest, "v", bound(0), bound(count), lanes, [&](const AffineForm& first) {
+                   return put(in_lanes, {lanes, 1, {}}, first);
+               }));
+    if (!one_by_one.empty()) append(body, put(one_by_one, {1, count, {}}, form(0)));
     return body;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "codegen/kernel.h"
 
@@ -11,5 +12,15 @@ namespace ricci::codegen {
 /// identity)`, changes anything: it becomes one by `value`. Empty, and nothing done, for other
 /// kernels and where the condition depends on the lanes.
 [[nodiscard]] Value take_condition(Kernel& kernel, const std::optional<Axis>& lane);
+
+/// What a kernel's points write: where the condition holds, if there is one, what is left in the
+/// kernel; elsewhere these, which change nothing where it does.
+struct Alternatives {
+    Value condition = nullptr;
+    std::vector<Store> otherwise;
+};
+/// The same of a kernel without lanes, whose writes before the last may be updates by
+/// `select(condition, identity, value)`.
+[[nodiscard]] Alternatives take_alternatives(Kernel& kernel);
 
 }  // namespace ricci::codegen

@@ -101,6 +101,14 @@ TEST_CASE("rows that points find are asked for before they are updated") {
     check("scattered_rows", "dA[t,k] := sum[i | J[i] == t](dy[i,k]) where t in 0:5000",
           {{"dy", array({4096, 100})}, {"J", array({4096}, DType::i32)}});
 }
+TEST_CASE("many updates of few elements are made in parts that check their keys") {
+    check("segment_sums", "h[J[i]] += x[i]",
+          {{"h", array({10})}, {"J", array({1 << 17}, DType::i32)}, {"x", array({1 << 17})}});
+}
+TEST_CASE("points of padded updates that exist are found in lanes") {
+    check("padded_updates", "h[pad(J[i])] += exp(x[i])",
+          {{"h", array({10})}, {"J", array({300}, DType::i32)}, {"x", array({300})}});
+}
 TEST_CASE("the place of the largest element") {
     check("argmax", "M[i] := argmax[k](A[i,k])", {{"A", array({10, 100})}});
 }

@@ -54,6 +54,21 @@ TEST_CASE("a substitution replaces variables in addresses, index values and boun
     CHECK(to(bound(form(i)))[0].form == form(block, 8) + form(1));
 }
 
+TEST_CASE("a substitution puts data where addresses and values name a variable") {
+    Nest nest;
+    const BufferId a = nest.add(Buffer{.name = "A", .elements = 100});
+    const VarId i = nest.add(Var{"i"});
+    const VarId j = nest.add(Var{"j"});
+    const Value number = make_let_value(7, DType::i64);
+    Substitution to;
+    to.replace(i, number);
+    to.replace(j, form(3));
+    const Value moved = make_load(nest, a, {form(i, 2) + form(j) + form(1), make_index(form(i))});
+    CHECK(str(nest, to(moved)) == "A[4 + (%7 * 2) + %7]");
+    CHECK(str(nest, to(make_index(form(j)))) == "3");
+    CHECK_THROWS_AS((void)to(form(i)), Error);
+}
+
 TEST_CASE("identities are the neutral elements of their types") {
     const Nest nest;
     CHECK(str(nest, identity(Reducer::max, DType::f32)) == "-inf");

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -165,8 +166,12 @@ TEST_CASE("integers that are counted by key are exact, and products and rows too
 TEST_CASE("a key outside is an error however many the updates, and nothing is written") {
     const Function f = compile("h[J[i]] += x[i]");
     const Array x = Array::full(DType::f32, {points}, 1);
-    for (const std::int64_t place : {std::int64_t{0}, points / 2, points - 1})
-        for (const std::int32_t key : {-1, 100, std::numeric_limits<std::int32_t>::max()}) {
+    // Ends of 16 parts, then what is left over one by one.
+    const std::int64_t part = points / 16;
+    for (const std::int64_t place :
+         {std::int64_t{0}, part - 1, part, points / 2, 16 * part - 1, points - 1})
+        for (const std::int32_t key : {-1, 100, std::numeric_limits<std::int32_t>::max(),
+                                       std::numeric_limits<std::int32_t>::min()}) {
             const Array J = keys(Keys::random, points, 100);
             J.span<std::int32_t>()[std::size_t(place)] = key;
             const Array h = Array::full(DType::f32, {100}, 5);
@@ -174,6 +179,55 @@ TEST_CASE("a key outside is an error however many the updates, and nothing is wr
             CHECK(text.find(format("J[{}] is {}", place, key)) != std::string::npos);
             CHECK(std::ranges::all_of(h.span<float>(), [](float value) { return value == 5; }));
         }
+}
+
+TEST_CASE("keys so large that a subscript leaves 64 bits are outside, too") {
+    const Function f = compile("h[2*J[i]] += 1");
+    const Function reference = compile("h[2*J[i]] += 1", {}, Device::reference);
+    for (const std::int64_t key : {std::int64_t{1} << 63, (std::int64_t{1} << 62) + 1}) {
+        const Array J = Array::zeros(DType::i64, {points});
+        J.span<std::int64_t>()[points / 3] = key;
+        const Array h = Array::full(DType::f32, {100}, 5);
+        const std::string text = error_text([&] { (void)f(h, J); });
+        CHECK(text == error_text([&] { (void)reference(h, J); }));
+        CHECK(text != "no error");
+        CHECK(std::ranges::all_of(h.span<float>(), [](float value) { return value == 5; }));
+    }
+}
+
+TEST_CASE("of several keys outside the one that the reference finds is told of") {
+    const std::vector<std::string> texts = {"h[J[i]] += x[i]*z[K[i]]",
+                                            "h[J[i]] += x[i]; z[K[i]] += 1", "h[J[i]] += z[J[i]]",
+                                            "z[K[i]] max= h[J[i]]; h[J[i]] += 1"};
+    const Array x = Array::full(DType::f32, {points}, 1);
+    for (const std::string& text : texts) {
+        CAPTURE(text);
+        const Function f = compile(text);
+        const Function reference = compile(text, {}, Device::reference);
+        using Places = std::pair<std::int64_t, std::int64_t>;
+        for (const auto& [of_J, of_K] : {Places{7, -1}, Places{-1, 5}, Places{900, 1000},
+                                         Places{points - 1, 3}, Places{60, 60}}) {
+            Array J = keys(Keys::random, points, 40);
+            Array K = keys(Keys::few, points, 40);
+            if (of_J >= 0) J.span<std::int32_t>()[std::size_t(of_J)] = 70;
+            if (of_K >= 0) K.span<std::int32_t>()[std::size_t(of_K)] = 50;
+            std::map<std::string, Array> named = {{"J", J}, {"K", K}, {"x", x}};
+            named.emplace("h", Array::full(DType::f32, {70}, 5));
+            named.emplace("z", Array::full(DType::f32, {50}, 5));
+            const auto told = [&](const Function& function) {
+                Arguments given;
+                for (const auto& [name, value] : named)
+                    if (text.find(name + "[") != std::string::npos) given.emplace_back(name, value);
+                return error_text([&] { (void)function(given); });
+            };
+            const std::string error = told(f);
+            CHECK(error == told(reference));
+            if (error == "no error") continue;
+            for (const char* name : {"h", "z"})
+                CHECK(std::ranges::all_of(named.at(name).span<float>(),
+                                          [](float value) { return value == 5; }));
+        }
+    }
 }
 
 TEST_CASE("points whose key is no element count for nothing in a sum by key") {
