@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "codegen/integer_ranges.h"
 #include "codegen/nest_build.h"
 #include "codegen/tile.h"
@@ -30,8 +31,10 @@ void narrow(Comparison& comparison) {
     if (convert == nullptr || !is_integer(convert->a->dtype)) return;
     const std::optional<IndexRange> range = range_of(convert->a->dtype);
     const std::int64_t limit = std::get<Constant>(comparison.limit->term).integer;
-    const bool is_wider = size_bytes(convert->a->dtype) < size_bytes(comparison.value->dtype);
-    if (!range || !is_wider || limit < range->low || limit > range->high) return;
+    // Negative numbers are 0 in types without a sign.
+    const DType wide = comparison.value->dtype;
+    const bool is_same_number = promote(convert->a->dtype, wide) == wide;
+    if (!range || !is_same_number || limit < range->low || limit > range->high) return;
     comparison.value = convert->a;
     comparison.limit = make_integer(limit, convert->a->dtype);
 }
@@ -86,6 +89,7 @@ std::vector<Comparison> comparisons_of(const Value& condition) {
 
 Value holds_in_block(Kernel& kernel, Body& body, VarId start, std::int64_t count,
                      const std::function<Value(const AffineForm& place)>& condition) {
+    RICCI_ASSERT(count % lanes_together == 0, "lanes ask whole vectors of points");
     Nest& nest = kernel.nest;
     const VarId vector = nest.add(Var{"v"});
     std::vector<std::pair<BufferId, BufferId>> extremes;  // in lanes, and of all

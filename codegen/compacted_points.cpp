@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "codegen/block_conditions.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -26,8 +27,9 @@ Stmt in_turns(Nest& nest, std::int64_t count, const Turn& turn) {
 }  // namespace
 
 Body compacted_points(Kernel& kernel, VarId start, std::int64_t count,
-                      const std::function<Value(const AffineForm& place)>& condition,
+                      const std::function<Value(const AffineForm& place)>& condition, Body first,
                       const std::function<Body(const AffineForm& place)>& point) {
+    RICCI_ASSERT(count % lanes_together == 0, "lanes ask whole vectors of points");
     Nest& nest = kernel.nest;
     const BufferId holds = add_scratch(nest, "holds", DType::i32, count);
     const BufferId points = add_scratch(nest, "points", DType::i32, count);
@@ -58,9 +60,9 @@ Body compacted_points(Kernel& kernel, VarId start, std::int64_t count,
         make_loop(vector, Bind::serial, bound(0), bound(count), std::move(ask), lanes_together));
 
     body.push_back(make_store(next, {form(0)}, make_integer(0)));
-    body.push_back(in_turns(nest, count, [&](const AffineForm& first) {
+    body.push_back(in_turns(nest, count, [&](const AffineForm& turn) {
         return over_turn([&](const AffineForm& offset) {
-            const AffineForm place = first + offset;
+            const AffineForm place = turn + offset;
             Body list;
             const Address to{form(0), next_now(list)};
             list.push_back(
@@ -87,21 +89,22 @@ Body compacted_points(Kernel& kernel, VarId start, std::int64_t count,
         append(all, std::move(statements));
         return all;
     };
-    body.push_back(in_turns(nest, count, [&](const AffineForm& first) {
+    append(body, guarded(is_listed(form(0)), std::move(first)));
+    body.push_back(in_turns(nest, count, [&](const AffineForm& start_of_turn) {
         Body turn;
-        const AffineForm last = first + form(points_of_turn - 1);
+        const AffineForm last = start_of_turn + form(points_of_turn - 1);
         turn.push_back(make_let(kernel.next_let, is_listed(last)));
         const Value is_full = make_let_value(kernel.next_let++, DType::boolean);
         append(turn, guarded(is_full, over_turn([&](const AffineForm& offset) {
-                                 return listed(first + offset);
+                                 return listed(start_of_turn + offset);
                              })));
         const VarId number = nest.add(Var{"q"});
         Body rest;
-        rest.push_back(make_loop(number, Bind::serial, bound(first), bound(last),
+        rest.push_back(make_loop(number, Bind::serial, bound(start_of_turn), bound(last),
                                  guarded(is_listed(form(number)), listed(form(number)))));
         const Value is_part = make_operation(
             Op::logical_and,
-            {make_operation(Op::logical_not, {is_full}, DType::boolean), is_listed(first)},
+            {make_operation(Op::logical_not, {is_full}, DType::boolean), is_listed(start_of_turn)},
             DType::boolean);
         append(turn, guarded(is_part, std::move(rest)));
         return turn;

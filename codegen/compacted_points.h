@@ -18,9 +18,12 @@
 namespace ricci::codegen {
 
 /// The statements of `point`, which gives them at a place, for those of `count` points from `start`
-/// on, a multiple of the lanes, where the condition holds, which lanes may ask at all of them.
+/// on, a multiple of 16, where the condition holds, which lanes may ask at all of them; `first` is
+/// done before them if there are any. Data stands for the place, in what is read and computed there
+/// alone: no loop of `point` goes by it.
 [[nodiscard]] Body compacted_points(Kernel& kernel, VarId start, std::int64_t count,
                                     const std::function<Value(const AffineForm& place)>& condition,
+                                    Body first,
                                     const std::function<Body(const AffineForm& place)>& point);
 
 }  // namespace ricci::codegen

@@ -105,8 +105,9 @@ class Folder {
         std::vector<Value> parts;
         add_addends(parts, computed);
         for (const Value& part : join_quotients(std::move(parts))) {
-            if (const auto form = affine(part))
-                result.affine = result.affine + *form;
+            const auto form = affine(part);
+            if (const auto near = form ? near_multiple(1, *form) : std::nullopt)
+                result.affine = result.affine + *near;
             else
                 rest.push_back(part);
         }

@@ -227,16 +227,17 @@ class KernelMaker {
         return at;
     }
 
-    /// Adds `factor * e`: what is affine to the form, the rest to the computed part.
+    /// Adds `factor * e`: what is affine to the form, the rest to the computed part, which wraps.
     void add_term(Address& at, std::int64_t factor, Expr e) {
         if (const auto* apply = std::get_if<Apply>(&e->term); apply && apply->op == Op::add) {
             for (const Expr arg : apply->args) add_term(at, factor, arg);
             return;
         }
-        if (const std::optional<AffineForm> affine = affine_term(e)) {
-            at.affine = at.affine + factor * *affine;
-            return;
-        }
+        if (const std::optional<AffineForm> affine = affine_term(e))
+            if (const auto near = near_multiple(factor, *affine)) {
+                at.affine = at.affine + *near;
+                return;
+            }
         Value term = make_convert(value(e), DType::i64);
         if (factor != 1) term = make_operation(Op::mul, {term, make_integer(factor)}, DType::i64);
         at.computed = at.computed ? make_operation(Op::add, {at.computed, term}, DType::i64) : term;

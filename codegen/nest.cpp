@@ -1,6 +1,7 @@
 // codegen/nest.cpp – arithmetic of affine forms, building of nests
 #include "codegen/nest.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -57,6 +58,19 @@ AffineForm operator*(std::int64_t factor, const AffineForm& a) {
     AffineForm product{.constant = times(factor, a.constant), .terms = a.terms};
     for (AffineForm::Term& term : product.terms) term.coefficient = times(factor, term.coefficient);
     return product;
+}
+
+std::optional<AffineForm> near_multiple(std::int64_t factor, const AffineForm& a) {
+    const auto is_near = [factor](std::int64_t number) {
+        constexpr std::int64_t farthest = std::int64_t{1} << 56;
+        std::int64_t product = 0;
+        return !__builtin_mul_overflow(factor, number, &product) && product <= farthest &&
+               product >= -farthest;
+    };
+    if (!is_near(a.constant) ||
+        !std::ranges::all_of(a.terms, is_near, &AffineForm::Term::coefficient))
+        return std::nullopt;
+    return factor * a;
 }
 
 bool is_gpu(const Nest& nest) noexcept {

@@ -81,6 +81,9 @@ struct AffineForm {
 };
 [[nodiscard]] AffineForm operator+(const AffineForm& a, const AffineForm& b);
 [[nodiscard]] AffineForm operator*(std::int64_t factor, const AffineForm& a);
+/// The product, unless a number of it is farther than any array reaches (2^56), as in
+/// `x[J[i] + 2^62]`: sums of such would leave 64 bits.
+[[nodiscard]] std::optional<AffineForm> near_multiple(std::int64_t factor, const AffineForm& a);
 
 /// ceil(form / divisor) for a lower bound, floor(form / divisor) for an upper one.
 struct BoundTerm {

@@ -53,8 +53,10 @@ class ScalarPoints {
         if (!is_long) return point(std::nullopt, form(0));
         const bool is_whole_axis = is_whole(split_.loops.back());
         axis_ = split_.loops.back().axis;
-        const bool in_blocks =
-            alternatives_.condition && is_whole_axis && axis_.extent >= points_of_block;
+        // Its parts are asked wherever others fail.
+        const bool in_blocks = alternatives_.condition && is_whole_axis &&
+                               axis_.extent >= points_of_block &&
+                               is_inside_everywhere(kernel_, alternatives_.condition);
         const bool all_exist = !alternatives_.condition || in_blocks;
         const Nest unstaged = kernel_.nest;
         const std::vector<Store> plain = kernel_.writes;
@@ -146,15 +148,15 @@ class ScalarPoints {
             return body;
         }
         const std::vector<Store> plain = kernel_.writes;
+        Body staged;
         if (std::ranges::all_of(written_values(kernel_), [&](const Value& value) {
                 return is_inside_everywhere(kernel_, value);
             }))
-            body = stage_terms(kernel_, axis_.var, block, points_of_block, {.values = true});
-        append(body,
-               compacted_points(
-                   kernel_, block, points_of_block,
-                   [&](const AffineForm& place) { return condition_at(place); },
-                   [&](const AffineForm& place) { return existing_point(axis_.var, place); }));
+            staged = stage_terms(kernel_, axis_.var, block, points_of_block, {.values = true});
+        body = compacted_points(
+            kernel_, block, points_of_block,
+            [&](const AffineForm& place) { return condition_at(place); }, std::move(staged),
+            [&](const AffineForm& place) { return existing_point(axis_.var, place); });
         kernel_.writes = plain;
         return body;
     }

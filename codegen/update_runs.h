@@ -20,7 +20,7 @@
 namespace ricci::codegen {
 
 /// Whether neighbouring points along the axis may update one element, or one row of few lanes, and
-/// that takes long. Not where a condition chooses what is updated (take_condition.h).
+/// that takes long. A condition of updates (take_condition.h) has to hold at all of these points.
 [[nodiscard]] bool may_have_runs(const Kernel& kernel, const Axis& axis,
                                  const std::optional<Axis>& lane);
 

@@ -63,6 +63,22 @@ TEST_CASE("conditions that are no comparisons of integers are found, too") {
     check_values("h[t] := max[i | t == Keys[i] && (x[i] > 0 || x[i] < -1)](x[i]) where t in 0:20",
                  signature);
 }
+TEST_CASE("numbers that a conversion changes are compared as what they become") {
+    const Signature signature = {{"h", array({4})},
+                                 {"Keys", array({300}, DType::i32)},
+                                 {"k", array({300}, DType::i8)},
+                                 {"x", array({300})}};
+    for (const std::string number :
+         {"u8(k[i])", "u16(k[i])", "u32(k[i])", "u64(k[i])", "i16(k[i])"})
+        for (const std::string condition : {" < 0", " >= 0", " <= 0", " > 0", " < 3", " >= 3"}) {
+            check_values("h[Keys[i]+1] += (" + number + condition + " ? x[i] : 0)", signature);
+            check_values(
+                "h[t] := sum[i | t == Keys[i] && " + number + condition + "](x[i]) where t in 0:4",
+                {{"Keys", signature.at("Keys")},
+                 {"k", signature.at("k")},
+                 {"x", signature.at("x")}});
+        }
+}
 TEST_CASE("dear terms of points that all exist are computed in lanes") {
     for (const std::string text :
          {"h[pad(Keys[i])] += exp(x[i])", "h[pad(Keys[i] + 1)] += exp(x[i])",

@@ -193,6 +193,21 @@ TEST_CASE("places are checked before earlier statements write") {
     CHECK(str(h) == "[2, 2, 3]");
 }
 
+TEST_CASE("numbers beyond any array stand beside data in subscripts") {
+    const std::string far = "4611686018427387904";
+    const Arguments a{{"h", ramp({4, 3})}, {"J", keys({3, 0})}, {"K", keys({2, 1})}};
+    CHECK(run("y[i] := h[pad(J[i]+" + far + "),K[i]]", a) == "[0, 0]");
+    CHECK(run("y[i] := h[J[i]+" + far + ",K[i]]", a) ==
+          "range: `h` is read at 4611686018427387907 in dimension 0, whose extent is 4: J[0] is 3\n"
+          "  | y[i] := h[J[i]+4611686018427387904,K[i]]\n"
+          "  |           ^^^^^^^^^^^^^^^^^^^^^^^^\n"
+          "  = hint: exclude such points with a condition, or use `pad(…)`, `clamp(…)` or `wrap(…)`");
+    CHECK(
+        run("h[J[i]+" + far + ",K[i]] += 1", a)
+            .starts_with(
+                "range: `h` is written at 4611686018427387907 in dimension 0, whose extent is 4"));
+}
+
 TEST_CASE("what is overwritten at gathered places is overwritten once") {
     CHECK(run("D[J[i]] = x[i]", {{"D", ramp({4})}, {"J", keys({2, 0})}, {"x", reals({7, 8})}}) ==
           "[8, 1, 7, 3]");
