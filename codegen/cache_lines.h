@@ -16,6 +16,11 @@ inline constexpr std::int64_t way_bytes = 4096;
 /// Places a multiple of so many bytes apart meet in one or two sets of the first-level cache.
 inline constexpr std::int64_t sets_bytes = 2048;
 
+/// Whether units take two turns for a vector, as Zen 4's for those of AVX-512.
+[[nodiscard]] inline bool has_half_units(const Target& target) {
+    return target.unit_bytes < target.vector_bytes;
+}
+
 /// Whether a line takes several vectors: AVX2, SSE2. Few operations hide how long it takes to come,
 /// and are a point's between those of its loops.
 [[nodiscard]] inline bool has_short_vectors(const Target& target) {

@@ -192,8 +192,8 @@ class Chooser {
         };
         std::vector<RowVectors> all = {of(lanes())};
         const RowVectors half = of(lanes() / 2);
-        if (half.is_half && choice_.pairing == Pairing::none && depth_ >= least_depth &&
-            !has_lane_conditions())
+        if (half.is_half && !all[0].is_half && choice_.pairing == Pairing::none &&
+            depth_ >= least_depth && !has_lane_conditions())
             all.push_back(half);
         return all;
     }
@@ -232,14 +232,14 @@ class Chooser {
         bool rows = false;  ///< even where panels would be better
     };
     void choose_places(const Stay& stay) {
+        choice_.columns.clear();
+        for (const Operand& operand : c().column_operands)
+            choice_.columns.push_back(reading_of_columns(operand.term, stay.columns));
         choice_.rows.clear();
         for (const Operand& operand : c().row_operands)
             choice_.rows.push_back(stay.rows && may_rows_stay(operand.term)
                                        ? Reading::in_place
                                        : reading_of_rows(operand.term));
-        choice_.columns.clear();
-        for (const Operand& operand : c().column_operands)
-            choice_.columns.push_back(reading_of_columns(operand.term, stay.columns));
     }
 
     /// Reads operands so wherever they can be.
@@ -277,17 +277,19 @@ class Chooser {
     /// Rows are read where they stand if few tiles of columns would read their panels, or if they
     /// share elements, as those of a convolution's weight gradient.
     [[nodiscard]] Reading reading_of_rows(const Value& term) const {
+        constexpr std::int64_t few = 4;  // vectors of columns
         if (!may_rows_stay(term)) return Reading::packed;
         const bool is_shared =
             cost_.is_overlapping(term, double(points(c().rows)) * depth_) && !is_scattered(term);
-        return cost_.column_tiles() <= 2 || is_shared || stands_by_row(term) ? Reading::in_place
-                                                                             : Reading::packed;
+        const bool are_few =
+            cost_.column_tiles() <= 2 || cost_.column_tiles() * choice_.tile.vectors <= few;
+        return are_few || is_shared || stands_by_row(term) ? Reading::in_place : Reading::packed;
     }
     /// Whether rows stand as a panel would hold them: contiguous in the order in which the reduced
     /// points are walked, all or a long run of them, and in many sets of the caches.
     [[nodiscard]] bool stands_by_row(const Value& term) const {
         const auto& load = std::get<Load>(term->term);
-        if (load.at.computed || has_lane_conditions()) return false;
+        if (load.at.computed || has_lane_conditions() || cost_.crowd_columns(load)) return false;
         std::int64_t step = 1;
         for (std::size_t i = kernel_.reduced.size(); i-- > 0;) {
             if (load.at.affine.coefficient(kernel_.reduced[i].var) != step) {

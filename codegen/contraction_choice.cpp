@@ -74,12 +74,12 @@ DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice) {
 }
 
 bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& target) {
-    return target.unit_bytes < target.vector_bytes && 2 * lanes == codegen::lanes(kernel, target);
+    return has_half_units(target) && 2 * lanes <= codegen::lanes(kernel, target);
 }
 
 bool counts_one_operation(const Kernel& kernel, const Target& target) {
-    return has_short_vectors(target) && target.unit_bytes >= target.vector_bytes &&
-           has_fused_sums(kernel, target) && is_operation(kernel.body, Op::mul);
+    return has_short_vectors(target) && !has_half_units(target) && has_fused_sums(kernel, target) &&
+           is_operation(kernel.body, Op::mul);
 }
 
 double vector_cycles(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {

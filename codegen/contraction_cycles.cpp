@@ -126,8 +126,11 @@ double ContractionCycles::of_packing(const std::vector<Operand>& operands,
                                      const std::vector<Reading>& readings,
                                      const Axis& along) const {
     constexpr double copied = 0.3;
+    constexpr double copied_by_halves =
+        0.5;                          // 128x4096 by 4096x128: 1.15 ms, 1.22 with packed rows
     constexpr double gathered = 3;    // as packing counts: eight of them take 24 (codegen/pack.cpp)
     constexpr std::int64_t side = 8;  // shorter rows make no squares
+    if (has_half_units(target_)) return copied_by_halves;
     if (!has_short_vectors(target_)) return copied;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const auto* load = std::get_if<Load>(&operands[i].term->term);
@@ -190,23 +193,30 @@ double ContractionCycles::of_streaming(double bytes) const {
     if (2 * depth_ * bytes <= double(target_.l1_bytes)) return 0;
     if (has_short_vectors(target_)) return bytes / line_bytes * of_line;
     // Longer operations hide it: of units that are half as wide, of several steps, of pairs.
-    const bool is_hidden =
-        choice_.pairing == Pairing::pairs || target_.unit_bytes < target_.vector_bytes ||
-        !has_fused_sums(kernel_, target_) || !is_operation(kernel_.body, Op::mul);
+    const bool is_hidden = has_half_units(target_) || !is_single_step();
     return is_hidden ? 0 : of_point;
+}
+/// Whether a point of a vector is one multiply-add.
+bool ContractionCycles::is_single_step() const {
+    return choice_.pairing == Pairing::none && has_fused_sums(kernel_, target_) &&
+           is_operation(kernel_.body, Op::mul);
 }
 /// Of a tile at a reduced point, whose lines of columns come from the second-level cache or, where
 /// their sets of it are too few, the third-level one. Those of a tile are asked for ahead; of AVX2
 /// fewer operations hide that each takes a while (Zen 3, products of 256x256, 64x4096 by 4096x64
-/// and 16x1024 by 1024x1024 in tiles of 4x2 and 6x2 vectors).
+/// and 16x1024 by 1024x1024 in tiles of 4x2 and 6x2 vectors). Of AVX-512 on units of half the width
+/// all of a point take a while together: 32x2048 by 2048x2048 takes 5.2 ms in tiles of 8x1 vectors,
+/// 2.9 of 8x2, 2.5 of 8x3 (Zen 4).
 double ContractionCycles::of_columns_apart(const Load& load, double bytes) const {
     constexpr double at_least = 0.8;
     constexpr double of_second_level = 5;
     constexpr double of_third_level = 12;
+    constexpr double of_point = 18;
     const double lines = std::ceil(bytes / double(line_bytes));
-    if (!has_short_vectors(target_)) return lines * at_least;
     const double hidden = double(choice_.rows_of_tile() * choice_.tile.vectors) *
                           vector_cycles(kernel_, choice_, target_);
+    if (has_half_units(target_)) return std::max(lines * at_least, of_point - hidden);
+    if (!has_short_vectors(target_)) return lines * at_least;
     const bool is_third = overflow_sets(load, bytes_of(load), kernel_.reduced, second_level());
     const double each = is_third ? of_third_level : of_second_level;
     return std::max(lines * at_least, lines * each - hidden);
@@ -219,8 +229,10 @@ double ContractionCycles::of_rows(std::size_t operand) const {
     const auto& load = std::get<Load>(term->term);
     const auto bytes = double(bytes_of(load));
     const auto tiles = double(choice_.tiles);
-    if (load.at.affine.coefficient(choice_.row_axis.var) != 1) return tiles * of_rows_apart(term);
-    double cycles = 0;
+    const double from_afar = of_far_rows(load);
+    if (load.at.affine.coefficient(choice_.row_axis.var) != 1)
+        return from_afar + tiles * of_rows_apart(term);
+    double cycles = from_afar;
     const double lines = depth_ * std::ceil(double(choice_.tile.rows) * bytes / double(line_bytes));
     if (overflow_sets(load, bytes_of(load), kernel_.reduced, first_level()))
         cycles += tiles * lines * of_second_level;
@@ -229,6 +241,31 @@ double ContractionCycles::of_rows(std::size_t operand) const {
     if (is_far && !is_spread(load, bytes_of(load), kernel_.reduced))
         cycles += double(row_tiles()) * double(points(c().batch)) * lines * of_row;
     return cycles;
+}
+bool ContractionCycles::crowd_columns(const Load& rows) const {
+    const Axis beside{choice_.row_axis.var, choice_.tile.rows + 1};
+    if (!share_too_few_sets(rows, bytes_of(rows), beside, first_level())) return false;
+    for (std::size_t i = 0; i < choice_.columns.size(); ++i)
+        if (choice_.columns[i] == Reading::in_place &&
+            !is_kept(std::get<Load>(c().column_operands[i].term->term)))
+            return true;
+    return false;
+}
+/// Of short rows beyond the second-level cache, whose lines come while tiles use those before them:
+/// of two turns a vector, the tiles of one vector are too short. 32 products of 256x256 by 256x64
+/// take 3.1 ms in tiles of 8x1 vectors, 2.8 in 8x2; of longer rows, which hardware fetches,
+/// 1024x1024 by 1024x16 takes what its operations take (Zen 4).
+double ContractionCycles::of_far_rows(const Load& load) const {
+    constexpr double of_line = 37;
+    constexpr double points_of_line = 16;
+    constexpr double long_row = 1024;
+    const double bytes = double(kernel_.nest.at(load.buffer).elements) * double(bytes_of(load));
+    if (!has_half_units(target_) || bytes <= double(target_.l2_bytes) ||
+        depth_ * double(bytes_of(load)) > long_row)
+        return 0;
+    const double beside =
+        points_of_line * double(choice_.tile.vectors) * vector_cycles(kernel_, choice_, target_);
+    return bytes / double(line_bytes) * std::max(0.0, of_line - beside);
 }
 /// Of a tile whose rows stand in lines of their own: those that the first-level cache does not hold
 /// come again, unless they are read so fully that hardware has fetched them.
@@ -303,12 +340,28 @@ double ContractionCycles::of_masks() const {
     return has_masks && has_short_vectors(target_) ? masked : 1;
 }
 
+/// Of a tile of two turns a vector, beside operations that hide all else. Its results are written
+/// at once: those of one vector in a row are on the way beside the next tile's operations, of
+/// several they wait. Where the second-level cache sends its rows and columns, wider tiles ask for
+/// rows less often. Zen 4 takes for 1x1 convolutions of 8x64x56x56 to 256 channels 7.4 ms in tiles
+/// of 8x1 vectors, 8.2 in 8x3, of 8x512x7x7 to 2048 7.3 and 7.2; for products of 1024x1024 19.0 in
+/// 8x1, 19.1 in 8x2.
+double ContractionCycles::of_tile_of_turns() const {
+    constexpr double of_vector = 6;
+    constexpr double of_point = 0.1;
+    const auto rows = double(choice_.rows_of_tile());
+    const auto columns = double(choice_.tile.columns());
+    const double ends = of_vector * rows * double(choice_.tile.vectors - 1);
+    const double bytes = depth_ * (rows + columns) * double(size_bytes(c().body->dtype));
+    return ends + (bytes > double(target_.l1_bytes) ? depth_ * of_point : 0);
+}
+
 double ContractionCycles::all() const {
     const TileShape& tile = choice_.tile;
     const auto rows = double(choice_.rows_of_tile());
     // A unit of the target is busy for so long with one vector.
     const bool is_half = is_half_vector(kernel_, tile.lanes, target_);
-    const double turns = target_.unit_bytes < target_.vector_bytes && !is_half ? 2 : 1;
+    const double turns = has_half_units(target_) && !is_half ? 2 : 1;
     const double area = turns * rows * double(tile.vectors);
     // Of a point and a vector: what a body costs beside its two loads, where a multiply-add is two.
     // Pairs of points are one operation.
@@ -317,14 +370,16 @@ double ContractionCycles::all() const {
     // Each sum waits for its last operation alone, four cycles, in which two units do eight.
     const double latency = std::max(1.0, 8 / (area * operations));
     // As many loads as operations can be done in a cycle: two. Where that is enough, each still
-    // takes an issue slot beside them.
+    // takes an issue slot beside them, of which multiply-adds on such units leave enough.
+    const bool has_slots = has_half_units(target_) && is_single_step();
     const double busy = (rows + turns * double(tile.vectors)) / (area * operations);
     const double slots = turns * (rows + double(tile.vectors)) / area;
-    const double loads = std::max(1.0, busy) + 0.1 * slots;
+    const double loads = std::max(1.0, busy) + (has_slots ? 0.01 : 0.1) * slots;
     const double vectors = double(choice_.tiles) * depth_ * rows * double(tile.vectors);
     const double of_vectors =
         vectors * vector_cycles(kernel_, choice_, target_) * latency * loads * of_masks();
-    return share_ * (of_vectors + of_lines()) + choice_.packing_cycles +
+    const double of_tiles = has_slots && !is_half ? double(choice_.tiles) * of_tile_of_turns() : 0;
+    return share_ * (of_vectors + of_lines()) + choice_.packing_cycles + of_tiles +
            of_write() * double(points(kernel_.free));
 }
 

@@ -32,6 +32,10 @@ class ContractionCycles {
     /// Whether a panel would hold each element of an operand, on average, at least so often: then
     /// it is read where it stands.
     [[nodiscard]] bool is_overlapping(const Value& term, double panel_elements) const;
+    /// Whether rows that are read where they stand leave no line of their sets to columns that are,
+    /// and that no cache keeps: 16x1024 by 1024x1024 takes 0.30 ms then, 0.29 with packed rows
+    /// (Zen 4).
+    [[nodiscard]] bool crowd_columns(const Load& rows) const;
     /// Lines of the rows of a tile at all reduced points.
     [[nodiscard]] double lines_of_rows(const Value& term) const;
 
@@ -48,9 +52,12 @@ class ContractionCycles {
     [[nodiscard]] double of_columns_apart(const Load& load, double bytes) const;
     [[nodiscard]] double of_shared(double streamed) const;
     [[nodiscard]] double of_streaming(double bytes) const;
+    [[nodiscard]] double of_far_rows(const Load& load) const;
     [[nodiscard]] double of_rows_apart(const Value& term) const;
     [[nodiscard]] double of_masks() const;
     [[nodiscard]] double of_write() const;
+    [[nodiscard]] double of_tile_of_turns() const;
+    [[nodiscard]] bool is_single_step() const;
     [[nodiscard]] bool is_kept(const Load& load) const;
     [[nodiscard]] bool stand_apart(const Load& load) const;
     [[nodiscard]] std::int64_t bytes_of(const Load& load) const;

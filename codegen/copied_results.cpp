@@ -21,6 +21,9 @@ constexpr double step_cycles = 500;
 constexpr double least_gain = 0.01;
 
 bool pays(const Kernel& kernel, const ContractionChoice& choice, const Target& target) {
+    if (choice.flattened || !kernel.slices.empty() || !kernel.needed_where.empty() ||
+        kernel.is_arg_reduction() || kernel.has_meeting_writes() || kernel.joint_kernels > 1)
+        return false;
     if (write_cycles(kernel, choice.contraction.lane) <= copied) return false;
     if (target.forced == Forced::rewritings) return true;
     const auto results = double(points(kernel.free));
@@ -30,13 +33,17 @@ bool pays(const Kernel& kernel, const ContractionChoice& choice, const Target& t
 
 }  // namespace
 
+double cycles_with_copied_results(const Kernel& kernel, const ContractionChoice& choice,
+                                  const Target& target) {
+    if (!pays(kernel, choice, target)) return choice.cycles;
+    const double saved = write_cycles(kernel, choice.contraction.lane) - copied;
+    return choice.cycles - saved * double(points(kernel.free));
+}
+
 std::optional<CopiedResults> with_copied_results(const Kernel& kernel,
                                                  const ContractionChoice& choice,
                                                  PlanBuilder& builder) {
-    if (choice.flattened || !kernel.slices.empty() || !kernel.needed_where.empty() ||
-        kernel.is_arg_reduction() || kernel.has_meeting_writes() || kernel.joint_kernels > 1 ||
-        !pays(kernel, choice, builder.target()))
-        return std::nullopt;
+    if (!pays(kernel, choice, builder.target())) return std::nullopt;
     const Contraction& c = choice.contraction;
     CopiedResults result{.product = kernel, .copy = {}};
     Kernel& product = result.product;

@@ -18,6 +18,10 @@ struct CopiedResults {
     Kernel copy;
 };
 
+/// What the choice takes, with its results in two steps where that is less.
+[[nodiscard]] double cycles_with_copied_results(const Kernel& kernel,
+                                                const ContractionChoice& choice,
+                                                const Target& target);
 /// Both kernels, where results stand apart along the lanes of the choice and are so many that
 /// writing them in two steps takes less time. Adds the buffer between them.
 [[nodiscard]] std::optional<CopiedResults> with_copied_results(const Kernel& kernel,

@@ -66,7 +66,8 @@ Parts split_columns(const Kernel& kernel, const ContractionChoice& choice, const
     if (choice.pairing == Pairing::pairs || lane.extent <= lanes) return {};
     const auto axis = std::size_t(std::ranges::find(kernel.free, lane) - kernel.free.begin());
     Parts best;
-    double least = (1 - least_saved) * choice.cycles - step_cycles;
+    double least =
+        (1 - least_saved) * cycles_with_copied_results(kernel, choice, target) - step_cycles;
     const std::int64_t most =
         most_vectors(choice.contraction, is_half_vector(kernel, lanes, target));
     for (std::int64_t vectors = 1; vectors <= most; ++vectors) {
@@ -93,7 +94,10 @@ Parts split_columns_of_any(const Kernel& kernel, const ContractionChoice& choice
                            const Target& target) {
     constexpr double least_of_flattened = 0.9;  // which leaves little idle by itself
     Parts best = split_columns(kernel, choice, target);
-    const double whole = choice.flattened ? least_of_flattened * choice.cycles : choice.cycles;
+    constexpr double least_saved = 0.01;
+    const double whole =
+        choice.flattened ? least_of_flattened * choice.cycles
+                         : (1 - least_saved) * cycles_with_copied_results(kernel, choice, target);
     for (const Axis& axis : kernel.free) {
         const bool is_contiguous = std::ranges::all_of(kernel.writes, [&](const Store& write) {
             return write.at.affine.coefficient(axis.var) == 1;
