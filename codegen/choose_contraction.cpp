@@ -232,6 +232,7 @@ class Chooser {
         bool rows = false;  ///< even where panels would be better
     };
     void choose_places(const Stay& stay) {
+        // Where rows are read depends on where columns are.
         choice_.columns.clear();
         for (const Operand& operand : c().column_operands)
             choice_.columns.push_back(reading_of_columns(operand.term, stay.columns));
@@ -277,13 +278,14 @@ class Chooser {
     /// Rows are read where they stand if few tiles of columns would read their panels, or if they
     /// share elements, as those of a convolution's weight gradient.
     [[nodiscard]] Reading reading_of_rows(const Value& term) const {
-        constexpr std::int64_t few = 4;  // vectors of columns
+        // Of tiles that are one vector wide vectors are counted, not tiles.
+        const std::int64_t few =
+            has_half_units(target_) ? std::max<std::int64_t>(2, 4 / choice_.tile.vectors) : 2;
         if (!may_rows_stay(term)) return Reading::packed;
         const bool is_shared =
             cost_.is_overlapping(term, double(points(c().rows)) * depth_) && !is_scattered(term);
-        const bool are_few =
-            cost_.column_tiles() <= 2 || cost_.column_tiles() * choice_.tile.vectors <= few;
-        return are_few || is_shared || stands_by_row(term) ? Reading::in_place : Reading::packed;
+        return cost_.column_tiles() <= few || is_shared || stands_by_row(term) ? Reading::in_place
+                                                                               : Reading::packed;
     }
     /// Whether rows stand as a panel would hold them: contiguous in the order in which the reduced
     /// points are walked, all or a long run of them, and in many sets of the caches.

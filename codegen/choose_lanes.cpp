@@ -29,8 +29,8 @@ constexpr double cycles_of_row = 5;
 /// cycles each, of which 9 are counted otherwise (Zen 4).
 constexpr double alone_cycles = 8;
 /// A short row's lanes are folded while those of others are: a third of what one takes alone. So
-/// are a long one's, if fewer cycles beside are counted on, as on units that take two turns for a
-/// vector: 64x784 by 784x10 takes 10.2 us in rows, 14.0 in tiles, of which six lanes idle (Zen 4).
+/// are those of long rows on units that take two turns for a vector: 64x784 by 784x10 takes 10.2 us
+/// in rows, 14.0 in tiles, of which six lanes idle (Zen 4).
 constexpr double share_of_fold = 1.0 / 3;
 constexpr double short_points = 16;
 constexpr std::int64_t least_beside = 4;

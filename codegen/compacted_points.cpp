@@ -89,7 +89,7 @@ Body compacted_points(Kernel& kernel, VarId start, std::int64_t count,
         append(all, std::move(statements));
         return all;
     };
-    append(body, guarded(is_listed(form(0)), std::move(first)));
+    if (!first.empty()) append(body, guarded(is_listed(form(0)), std::move(first)));
     body.push_back(in_turns(nest, count, [&](const AffineForm& start_of_turn) {
         Body turn;
         const AffineForm last = start_of_turn + form(points_of_turn - 1);

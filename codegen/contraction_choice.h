@@ -59,8 +59,8 @@ struct ContractionChoice {
 /// The type of the elements of panels.
 [[nodiscard]] DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice);
 
-/// Whether vectors of so many lanes are halves of what the target's registers hold, and computed in
-/// half the time.
+/// Whether vectors of so many lanes fill at most half of the target's registers, and are computed
+/// in half the time.
 [[nodiscard]] bool is_half_vector(const Kernel& kernel, std::int64_t lanes, const Target& target);
 /// Whether estimates count a multiply-add as the one operation that it is: AVX2. Those of AVX-512
 /// take two where its units are half as wide as its vectors (Zen 4); where they are not (Intel, Zen

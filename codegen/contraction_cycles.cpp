@@ -126,8 +126,8 @@ double ContractionCycles::of_packing(const std::vector<Operand>& operands,
                                      const std::vector<Reading>& readings,
                                      const Axis& along) const {
     constexpr double copied = 0.3;
-    constexpr double copied_by_halves =
-        0.5;                          // 128x4096 by 4096x128: 1.15 ms, 1.22 with packed rows
+    // 128x4096 by 4096x128: 1.15 ms, 1.22 with packed rows.
+    constexpr double copied_by_halves = 0.5;
     constexpr double gathered = 3;    // as packing counts: eight of them take 24 (codegen/pack.cpp)
     constexpr std::int64_t side = 8;  // shorter rows make no squares
     if (has_half_units(target_)) return copied_by_halves;
@@ -211,11 +211,11 @@ double ContractionCycles::of_columns_apart(const Load& load, double bytes) const
     constexpr double at_least = 0.8;
     constexpr double of_second_level = 5;
     constexpr double of_third_level = 12;
-    constexpr double of_point = 18;
+    constexpr double of_turns = 18;
     const double lines = std::ceil(bytes / double(line_bytes));
     const double hidden = double(choice_.rows_of_tile() * choice_.tile.vectors) *
                           vector_cycles(kernel_, choice_, target_);
-    if (has_half_units(target_)) return std::max(lines * at_least, of_point - hidden);
+    if (has_half_units(target_)) return std::max(lines * at_least, of_turns - hidden);
     if (!has_short_vectors(target_)) return lines * at_least;
     const bool is_third = overflow_sets(load, bytes_of(load), kernel_.reduced, second_level());
     const double each = is_third ? of_third_level : of_second_level;
@@ -244,7 +244,9 @@ double ContractionCycles::of_rows(std::size_t operand) const {
 }
 bool ContractionCycles::crowd_columns(const Load& rows) const {
     const Axis beside{choice_.row_axis.var, choice_.tile.rows + 1};
-    if (!share_too_few_sets(rows, bytes_of(rows), beside, first_level())) return false;
+    if (!has_half_units(target_) ||
+        !share_too_few_sets(rows, bytes_of(rows), beside, first_level()))
+        return false;
     for (std::size_t i = 0; i < choice_.columns.size(); ++i)
         if (choice_.columns[i] == Reading::in_place &&
             !is_kept(std::get<Load>(c().column_operands[i].term->term)))
@@ -257,12 +259,12 @@ bool ContractionCycles::crowd_columns(const Load& rows) const {
 /// 1024x1024 by 1024x16 takes what its operations take (Zen 4).
 double ContractionCycles::of_far_rows(const Load& load) const {
     constexpr double of_line = 37;
-    constexpr double points_of_line = 16;
     constexpr double long_row = 1024;
     const double bytes = double(kernel_.nest.at(load.buffer).elements) * double(bytes_of(load));
     if (!has_half_units(target_) || bytes <= double(target_.l2_bytes) ||
         depth_ * double(bytes_of(load)) > long_row)
         return 0;
+    const double points_of_line = double(line_bytes) / double(bytes_of(load));
     const double beside =
         points_of_line * double(choice_.tile.vectors) * vector_cycles(kernel_, choice_, target_);
     return bytes / double(line_bytes) * std::max(0.0, of_line - beside);
@@ -340,8 +342,8 @@ double ContractionCycles::of_masks() const {
     return has_masks && has_short_vectors(target_) ? masked : 1;
 }
 
-/// Of a tile of two turns a vector, beside operations that hide all else. Its results are written
-/// at once: those of one vector in a row are on the way beside the next tile's operations, of
+/// Of a tile of vectors of two turns, what its operations do not hide. Its results are written at
+/// once: those of one vector in a row are on the way beside the next tile's operations, of
 /// several they wait. Where the second-level cache sends its rows and columns, wider tiles ask for
 /// rows less often. Zen 4 takes for 1x1 convolutions of 8x64x56x56 to 256 channels 7.4 ms in tiles
 /// of 8x1 vectors, 8.2 in 8x3, of 8x512x7x7 to 2048 7.3 and 7.2; for products of 1024x1024 19.0 in

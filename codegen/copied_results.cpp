@@ -37,7 +37,7 @@ double cycles_with_copied_results(const Kernel& kernel, const ContractionChoice&
                                   const Target& target) {
     if (!pays(kernel, choice, target)) return choice.cycles;
     const double saved = write_cycles(kernel, choice.contraction.lane) - copied;
-    return choice.cycles - saved * double(points(kernel.free));
+    return choice.cycles - saved * double(points(kernel.free)) + step_cycles;
 }
 
 std::optional<CopiedResults> with_copied_results(const Kernel& kernel,

@@ -18,7 +18,7 @@ struct CopiedResults {
     Kernel copy;
 };
 
-/// What the choice takes, with its results in two steps where that is less.
+/// What the choice takes, roughly: with its results in two steps where they are copied.
 [[nodiscard]] double cycles_with_copied_results(const Kernel& kernel,
                                                 const ContractionChoice& choice,
                                                 const Target& target);

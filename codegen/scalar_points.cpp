@@ -53,7 +53,7 @@ class ScalarPoints {
         if (!is_long) return point(std::nullopt, form(0));
         const bool is_whole_axis = is_whole(split_.loops.back());
         axis_ = split_.loops.back().axis;
-        // Its parts are asked wherever others fail.
+        // Its parts are asked wherever others fail: what they read has to be inside.
         const bool in_blocks = alternatives_.condition && is_whole_axis &&
                                axis_.extent >= points_of_block &&
                                is_inside_everywhere(kernel_, alternatives_.condition);
