@@ -201,7 +201,8 @@ TEST_CASE("numbers beyond any array stand beside data in subscripts") {
           "range: `h` is read at 4611686018427387907 in dimension 0, whose extent is 4: J[0] is 3\n"
           "  | y[i] := h[J[i]+4611686018427387904,K[i]]\n"
           "  |           ^^^^^^^^^^^^^^^^^^^^^^^^\n"
-          "  = hint: exclude such points with a condition, or use `pad(…)`, `clamp(…)` or `wrap(…)`");
+          "  = hint: exclude such points with a condition, or use `pad(…)`, `clamp(…)` or "
+          "`wrap(…)`");
     CHECK(
         run("h[J[i]+" + far + ",K[i]] += 1", a)
             .starts_with(
