@@ -15,8 +15,6 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr std::int64_t lanes_together = 16;
-
 /// An integer whose least or greatest value is compared with a number.
 struct Comparison {
     Value value;

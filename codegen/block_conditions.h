@@ -19,9 +19,12 @@
 
 namespace ricci::codegen {
 
+/// Lanes in which the points of a block are asked.
+inline constexpr std::int64_t lanes_together = 16;
+
 /// A Let, which is appended to the body with what it takes, that says whether the condition holds
-/// at `count` points from `start` on, a multiple of 16. `condition` gives it at a place; its parts
-/// are asked at every point, wherever others fail.
+/// at `count` points from `start` on, a multiple of these lanes. `condition` gives it at a place;
+/// its parts are asked at every point, wherever others fail.
 [[nodiscard]] Value holds_in_block(Kernel& kernel, Body& body, VarId start, std::int64_t count,
                                    const std::function<Value(const AffineForm& place)>& condition);
 

@@ -13,7 +13,6 @@ namespace ricci::codegen {
 
 namespace {
 
-constexpr std::int64_t lanes_together = 16;
 constexpr std::int64_t points_of_turn = 8;
 
 /// `turn` from each eighth point on.

@@ -141,19 +141,15 @@ class ScalarPoints {
         return body;
     }
     Body some_points(VarId block, const AffineForm& end) {
-        Body body;
-        if (!alternatives_.otherwise.empty()) {
-            body.push_back(
-                points_between(axis_.var, form(block), end, point(axis_.var, form(axis_.var))));
-            return body;
-        }
+        if (!alternatives_.otherwise.empty())
+            return {points_between(axis_.var, form(block), end, point(axis_.var, form(axis_.var)))};
         const std::vector<Store> plain = kernel_.writes;
         Body staged;
         if (std::ranges::all_of(written_values(kernel_), [&](const Value& value) {
                 return is_inside_everywhere(kernel_, value);
             }))
             staged = stage_terms(kernel_, axis_.var, block, points_of_block, {.values = true});
-        body = compacted_points(
+        Body body = compacted_points(
             kernel_, block, points_of_block,
             [&](const AffineForm& place) { return condition_at(place); }, std::move(staged),
             [&](const AffineForm& place) { return existing_point(axis_.var, place); });

@@ -38,6 +38,23 @@ TEST_CASE("units of half a vector's width take vectors of that width where fewer
     check_tile(32, "tile j 5 4", product, matrices(60, 60, 60, DType::f64));
 }
 
+TEST_CASE("tiles on units of half a vector's width are one vector wide where that is enough") {
+    const std::string pointwise = "Y[o,p] := X[c,p]*W[o,c]";
+    const Signature channels = {{"X", array({64, 96})}, {"W", array({16, 64})}};
+    check_tile(32, "tile p 1 16", pointwise, channels);
+    check_tile(64, "tile p 3 16", pointwise, channels);
+    // What is far away comes too late beside the operations of one vector, and beside rows that
+    // stand in one set of the first-level cache.
+    Target target = example_target(64);
+    const auto schedules = [&](int unit_bytes) {
+        target.unit_bytes = unit_bytes;
+        return str(codegen::plan(bound(product, matrices(16, 1024, 1024)), target));
+    };
+    CHECK(schedules(32).find("pack C_rows") != std::string::npos);
+    CHECK(schedules(32).find("tile j 1 16") == std::string::npos);
+    CHECK(schedules(64).find("pack C_rows") == std::string::npos);
+}
+
 TEST_CASE("whole vectors stay where none of their lanes idle, sums are short or lanes are masked") {
     check_tile(32, " 16  ", product, matrices(48, 40, 48));
     check_tile(32, " 16  ", product, matrices(500, 3, 40));
