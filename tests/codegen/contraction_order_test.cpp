@@ -72,6 +72,20 @@ TEST_CASE("a chain of matrices is multiplied from the thin end") {
           "  D.3[i.0,l.1] := f32 sum[k.3 in 0:40](D_part.4[i.0,k.3]*C.2[k.3,l.1])\n");
 }
 
+TEST_CASE("a form that is quadratic or bilinear is a product and a sum of few points") {
+    CHECK(ordered("y[n] := X[n,i]*A[i,j]*X[n,j]", {{"X", {50, 40}}, {"A", {40, 40}}}) ==
+          "for n.0 in 0:50, j.2 in 0:40:\n"
+          "  y_part.3[n.0,j.2] := f32 sum[i.1 in 0:40](X.0[n.0,i.1]*A.1[i.1,j.2])\n"
+          "for n.0 in 0:50:\n"
+          "  y.2[n.0] := f32 sum[j.2 in 0:40](y_part.3[n.0,j.2]*X.0[n.0,j.2])\n");
+    CHECK(ordered("Y[n,o] := X[n,i]*W[o,i,j]*Z[n,j]",
+                  {{"X", {50, 40}}, {"W", {9, 40, 40}}, {"Z", {50, 40}}})
+              .find("Y_part") != std::string::npos);
+    // An array in between would take as long as it saves.
+    CHECK(ordered("y[n] := X[n,i]*A[i,j]*X[n,j]", {{"X", {4000, 8}}, {"A", {8, 8}}}).find("part") ==
+          std::string::npos);
+}
+
 TEST_CASE("a factor that alone has an index is summed over it first") {
     CHECK(ordered("y[i] := A[i,j]*B[i,k]", {{"A", {40, 40}}, {"B", {40, 40}}}) ==
           "for i.0 in 0:40:\n"

@@ -55,6 +55,30 @@ TEST_CASE("tiles on units of half a vector's width are one vector wide where tha
     CHECK(schedules(64).find("pack C_rows") == std::string::npos);
 }
 
+TEST_CASE(
+    "rows whose lines the first-level cache loses before their next element are of another axis") {
+    // Of b, eight rows are 512 lines in 16 sets; of c, 64.
+    const std::string gradient = "dB[c,b,d] := A[a,b,c]*dC[a,d]";
+    const Signature signature = {{"A", array({64, 64, 64})}, {"dC", array({64, 64})}};
+    check_tile(32, "tile c 13", gradient, signature);
+    check_tile(64, "tile c 13", gradient, signature);
+}
+
+TEST_CASE("columns that meet in few sets of the caches, beside rows or many of them, are packed") {
+    const std::string text = "C[a,d] := A[a,b,c]*B[c,b,d]";
+    const Signature signature = {{"A", array({64, 64, 64})}, {"B", array({64, 64, 64})}};
+    check_tile(32, "pack C_columns", text, signature);
+    const codegen::Plan plan = codegen::plan(bound(text, signature), example_target(32));
+    CHECK(str(plan).find("pack C_columns") != std::string::npos);
+}
+
+TEST_CASE("short far rows take wider tiles on units of half a vector's width") {
+    const std::string text = "C[b,i,j] := A[b,i,k]*B[b,k,j]";
+    check_tile(32, "tile j 2 16", text,
+               {{"A", array({16, 256, 128})}, {"B", array({16, 128, 64})}});
+    check_tile(32, "tile j 1 16", text, {{"A", array({2, 128, 128})}, {"B", array({2, 128, 64})}});
+}
+
 TEST_CASE("whole vectors stay where none of their lanes idle, sums are short or lanes are masked") {
     check_tile(32, " 16  ", product, matrices(48, 40, 48));
     check_tile(32, " 16  ", product, matrices(500, 3, 40));
