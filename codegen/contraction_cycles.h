@@ -60,6 +60,7 @@ class ContractionCycles {
     [[nodiscard]] bool is_single_step() const;
     [[nodiscard]] bool is_kept(const Load& load) const;
     [[nodiscard]] bool is_run(const Load& load, const Axis& axis) const;
+    [[nodiscard]] bool moves_in_runs(const Load& load) const;
     [[nodiscard]] bool stand_apart(const Load& load) const;
     [[nodiscard]] std::int64_t bytes_of(const Load& load) const;
     [[nodiscard]] CacheSets first_level() const;

@@ -13,8 +13,8 @@ constexpr double least_points_of_order = 1 << 14;
 ///
 ///     for i, l:  D[i,l] := sum[j,k](A[i,j]*B[j,k]*C[k,l])
 ///
-/// computed in the order of the fewest operations, where that is less than half of them, or, of
-/// three sides and more, as `X[n,i]*A[i,j]*X[n,j]`, less than two thirds:
+/// computed in the order of the fewest operations, where that is at most half of them, or, of
+/// three sides and more, as `X[n,i]*A[i,j]*X[n,j]`, at most two thirds:
 ///
 ///     for j, l:  D_part[j,l] := sum[k](B[j,k]*C[k,l])
 ///     for i, l:  D[i,l] := sum[j](A[i,j]*D_part[j,l])

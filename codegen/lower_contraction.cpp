@@ -10,6 +10,7 @@
 #include "codegen/copied_columns.h"
 #include "codegen/copied_results.h"
 #include "codegen/fold_indices.h"
+#include "codegen/left_out_zeros.h"
 #include "codegen/lower.h"
 #include "codegen/needed_points.h"
 #include "codegen/nest_build.h"
@@ -157,6 +158,15 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
         builder.end_condition();
         builder.begin_condition(padded->count, false);
         choice->is_careful = true;
+        lower_tiles(kernel, std::move(*choice), builder, {});
+        builder.end_condition();
+        return true;
+    }
+    if (auto left = with_zeros_left_out(kernel, *choice, builder)) {
+        builder.begin_condition(left->count, true);
+        lower(std::move(left->product), builder, splitting);
+        builder.end_condition();
+        builder.begin_condition(left->count, false);
         lower_tiles(kernel, std::move(*choice), builder, {});
         builder.end_condition();
         return true;

@@ -129,7 +129,8 @@ class Planner {
                  .name = tensor.name,
                  .dtype = tensor.dtype,
                  .elements = end,
-                 .first = first});
+                 .first = first,
+                 .zero_windows = tensor.zero_windows});
         }
         // A version may be numbered before the array that it updates.
         for (std::size_t t = 0; t < program_.tensors.size(); ++t)

@@ -51,6 +51,7 @@ class PlanBuilder {
     /// earlier step wrote, of numbers that are not finite, is 0, or unless it is not.
     void begin_condition(std::size_t count, bool is_zero);
     void end_condition();
+    [[nodiscard]] bool is_conditional() const noexcept { return condition_.has_value(); }
 
     /// The steps from now until `end_choice` are those of a kernel with several candidates.
     void begin_choice(Choice choice);

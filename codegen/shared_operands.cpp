@@ -445,28 +445,50 @@ class SharedOperands {
             behind = std::max(behind, count);
         }
     };
-    /// Fills, as zeros, that the last dimension of a padded operand begins with and ends in, at
-    /// least.
-    std::int64_t fills_between_rows(const OperandForms& operand, const ExprMap<Expr>& here,
-                                    IndexId last) {
-        if (operand.directions.size() < 2 || !is_padded(operand.term)) return 0;
+    /// Those of a padded operand along an index of its array, at least.
+    Fills fills_along(const OperandForms& operand, const ExprMap<Expr>& here, IndexId along) {
         Fills fills;
-        const std::int64_t extent = program_.at(last).extent();
         for (Expr e = operand.term; std::holds_alternative<Apply>(e->term);
-             e = std::get<Apply>(e->term).args[1]) {
-            // Those of other dimensions may be others.
-            if (std::get<Apply>(e->term).args[2] != std::get<Apply>(operand.term->term).args[2])
-                return 0;
+             e = std::get<Apply>(e->term).args[1])
             for (const Expr part : conjuncts(std::get<Apply>(e->term).args[0])) {
-                Variables variables({last});
+                Variables variables({along});
                 affine::System system;
                 (void)add_condition(system, substitute(make_.context(), part, here), variables);
                 if (variables.size() != 1 || !system.equalities.empty()) continue;
-                for (const affine::Form& form : system.inequalities) fills.add(form, extent);
+                for (const affine::Form& form : system.inequalities)
+                    fills.add(form, program_.at(along).extent());
             }
-        }
-        const std::int64_t both = std::min(fills.first, fills.behind);
+        return fills;
+    }
+    /// Whether the operand is padded with one number everywhere.
+    static bool has_one_fill(Expr operand) {
+        if (!is_padded(operand)) return false;
+        const Expr fill = std::get<Apply>(operand->term).args[2];
+        for (Expr e = operand; std::holds_alternative<Apply>(e->term);
+             e = std::get<Apply>(e->term).args[1])
+            if (std::get<Apply>(e->term).args[2] != fill) return false;
+        return true;
+    }
+    /// Fills that the last dimension begins with and ends in.
+    std::int64_t fills_between_rows(const OperandForms& operand, const std::vector<Fills>& fills,
+                                    std::int64_t extent) {
+        if (operand.directions.size() < 2 || fills.empty()) return 0;
+        const std::int64_t both = std::min(fills.back().first, fills.back().behind);
         return 2 * both < extent ? both : 0;
+    }
+    /// Of fills that are 0, along dimensions of so many places.
+    static std::vector<ZeroWindow> zero_windows(Expr operand, const std::vector<Fills>& fills,
+                                                const Shape& places, const Strides& steps) {
+        if (fills.empty() || !is_literal(std::get<Apply>(operand->term).args[2], 0)) return {};
+        std::vector<ZeroWindow> windows;
+        for (std::size_t d = 0; d < places.size(); ++d) {
+            windows.push_back({.step = steps[d],
+                               .extent = places[d],
+                               .first = fills[d].first,
+                               .last = places[d] - 1 - fills[d].behind});
+            if (windows.back().first > windows.back().last) return {};
+        }
+        return windows;
     }
 
     /// Defines the array of the operand; the operand as an element of it.
@@ -485,8 +507,12 @@ class SharedOperands {
         ExprMap<Expr> here = in_array(operand, indices);
         std::vector<Expr> target;
         for (const IndexId index : indices) target.push_back(make_.value(index));
+        const Shape places = shape;
+        std::vector<Fills> ends;
+        if (has_one_fill(operand.term))
+            for (const IndexId index : indices) ends.push_back(fills_along(operand, here, index));
         // Fills behind one row are those before the next: what is walked over all rows is shorter.
-        const std::int64_t fills = fills_between_rows(operand, here, indices.back());
+        const std::int64_t fills = fills_between_rows(operand, ends, shape.back());
         if (fills > 0) {
             const std::int64_t pitch = shape.back() - fills;
             const auto join = [&](std::vector<Expr>& subscripts) {
@@ -509,6 +535,12 @@ class SharedOperands {
         BoundTensor& made = program_.tensors[position(array)];
         made.is_stored = true;
         made.is_partial = fills > 0;
+        Strides steps = made.strides;
+        if (fills > 0) {
+            steps.back() = places.back() - fills;
+            steps.push_back(1);
+        }
+        made.zero_windows = zero_windows(operand.term, ends, places, steps);
         make_.define(array, std::move(target), indices,
                      substitute(make_.context(), operand.term, here));
         const Expr element = make_.context().access(array, std::move(at), stored);

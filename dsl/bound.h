@@ -27,6 +27,15 @@ struct ArgumentSpec {
 /// By name.
 using Signature = std::map<std::string, ArgumentSpec, std::less<>>;
 
+/// Places `s`, 0 <= s < extent, of an array whose elements are `step` apart along one of its axes:
+/// an element is 0 unless first <= s <= last.
+struct ZeroWindow {
+    std::int64_t step = 0;
+    std::int64_t extent = 0;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+};
+
 struct BoundTensor {
     std::string name;
     DType dtype = DType::none;
@@ -37,6 +46,8 @@ struct BoundTensor {
     std::optional<TensorId> previous;  ///< the version whose storage this one continues
     bool is_partial = false;           ///< elements that its equation does not name are never read
     bool is_stored = false;            ///< made for where its elements are: readers read it
+    /// Of a padded temporary: the windows outside of which its elements are 0, of all its axes.
+    std::vector<ZeroWindow> zero_windows = {};
     /// What its elements count as in promotion, where that is not `dtype`: a temporary of half
     /// precision is stored as f32.
     DType counts_as = DType::none;
