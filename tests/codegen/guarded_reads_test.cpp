@@ -54,6 +54,21 @@ TEST_CASE("the place of a read is affine where its conditions hold") {
     CHECK_FALSE(read(at_least_zero(at), Op::mod, {index, make_integer(9)}));
 }
 
+TEST_CASE("a temporary that padded windows read time and again is stored, or computed there") {
+    const Signature signature = {{"X", array({2, 16, 41, 43})}, {"W", array({16, 3, 3})}};
+    const std::string layer = "Y[n,c,y,x] := R[n,c,pad(y+u-1,1),pad(x+v-1,1)]*W[c,u,v]";
+    CHECK(kernels("R[n,c,y,x] := relu(X[n,c,y,x]); " + layer, signature) == "k0_R k1_Y");
+    // Twice or so; a copy, whose elements are read where they come from.
+    CHECK(kernels("R[n,c,y,x] := relu(X[n,c,y,x]); Y[n,c,y,x] := "
+                  "max[u in 0:3,v in 0:3](R[n,c,pad(2*y+u-1,1),pad(2*x+v-1,1)]) "
+                  "where y in 0:21, x in 0:22",
+                  {{"X", array({8, 64, 41, 43})}})
+              .find("_R") == std::string::npos);
+    CHECK(kernels("R[n,c,y,x] := X[n,c,x,y]; " + layer,
+                  {{"X", array({2, 16, 43, 41})}, {"W", array({16, 3, 3})}})
+              .find("_R") == std::string::npos);
+}
+
 TEST_CASE("padded windows are neither copied nor cut along the lanes") {
     const ArgumentSpec X = array({3, 20, 37, 41});
     for (const int stride : {1, 2}) {
