@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <ranges>
 
 #include "base/integer.h"
 #include "codegen/kernel_work.h"
@@ -89,8 +90,9 @@ bool ContractionCycles::is_run(const Load& load, const Axis& axis) const {
 /// Whether those along the innermost reduced axis that it moves with are.
 bool ContractionCycles::moves_in_runs(const Load& load) const {
     const auto moves = [&](const Axis& axis) { return load.at.affine.coefficient(axis.var) != 0; };
-    const auto innermost = std::find_if(kernel_.reduced.rbegin(), kernel_.reduced.rend(), moves);
-    return innermost == kernel_.reduced.rend() || is_run(load, *innermost);
+    const auto inwards = std::views::reverse(kernel_.reduced);
+    const auto innermost = std::ranges::find_if(inwards, moves);
+    return innermost == inwards.end() || is_run(load, *innermost);
 }
 /// Whether no two reduced points are.
 bool ContractionCycles::stand_apart(const Load& load) const {

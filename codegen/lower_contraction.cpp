@@ -113,6 +113,32 @@ Parts split_columns_of_any(const Kernel& kernel, const ContractionChoice& choice
     return best;
 }
 
+/// A product that is the same as long as one factor is finite, and the kernel's own tiles where it
+/// is not. False, and nothing done, where there is none.
+bool lower_if_finite(const Kernel& kernel, const ContractionChoice& choice, PlanBuilder& builder,
+                     Splitting splitting) {
+    const auto lower_both = [&](Kernel product, std::size_t count, bool is_careful) {
+        builder.begin_condition(count, true);
+        lower(std::move(product), builder, splitting);
+        builder.end_condition();
+        builder.begin_condition(count, false);
+        ContractionChoice otherwise = choice;
+        otherwise.is_careful = is_careful;
+        lower_tiles(kernel, std::move(otherwise), builder, {});
+        builder.end_condition();
+    };
+    if (auto padded = with_padded_columns(kernel, choice, builder)) {
+        lower(std::move(padded->copy), builder);
+        lower_both(std::move(padded->product), padded->count, true);
+        return true;
+    }
+    if (auto left = with_zeros_left_out(kernel, choice, builder)) {
+        lower_both(std::move(left->product), left->count, choice.is_careful);
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBuilder& builder,
@@ -151,26 +177,7 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
     };
     if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles))
         return lower_in_copied_lanes(otherwise.cycles);
-    if (auto padded = with_padded_columns(kernel, *choice, builder)) {
-        lower(std::move(padded->copy), builder);
-        builder.begin_condition(padded->count, true);
-        lower(std::move(padded->product), builder, splitting);
-        builder.end_condition();
-        builder.begin_condition(padded->count, false);
-        choice->is_careful = true;
-        lower_tiles(kernel, std::move(*choice), builder, {});
-        builder.end_condition();
-        return true;
-    }
-    if (auto left = with_zeros_left_out(kernel, *choice, builder)) {
-        builder.begin_condition(left->count, true);
-        lower(std::move(left->product), builder, splitting);
-        builder.end_condition();
-        builder.begin_condition(left->count, false);
-        lower_tiles(kernel, std::move(*choice), builder, {});
-        builder.end_condition();
-        return true;
-    }
+    if (lower_if_finite(kernel, *choice, builder, splitting)) return true;
     if (splitting == Splitting::allowed &&
         lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder,
                             chunks_in_cache(kernel, *choice, builder.target())))

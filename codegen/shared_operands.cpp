@@ -495,8 +495,8 @@ class SharedOperands {
         return true;
     }
     /// Fills that the last dimension begins with and ends in.
-    std::int64_t fills_between_rows(const OperandForms& operand, const std::vector<Fills>& fills,
-                                    std::int64_t extent) {
+    static std::int64_t fills_between_rows(const OperandForms& operand,
+                                           const std::vector<Fills>& fills, std::int64_t extent) {
         if (operand.directions.size() < 2 || fills.empty()) return 0;
         const std::int64_t both = std::min(fills.back().first, fills.back().behind);
         return 2 * both < extent ? both : 0;
