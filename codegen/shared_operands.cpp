@@ -394,8 +394,8 @@ class SharedOperands {
     }
     /// A temporary whose elements masked lanes read time and again is not computed where they do,
     /// under their conditions: a padded depthwise convolution of 3x3 takes 0.27 ms of 8x64x56x56,
-    /// of `relu(X[n,c,y,x])` 0.71 with these inside, 0.45 without, and its gradient by the weights
-    /// 5.5 and 0.6 (Zen 4).
+    /// of `relu(X[n,c,y,x])` 0.60 with these inside, 0.46 without, and its gradient by the weights
+    /// 5.7 and 0.6 (Zen 4).
     void store(const OperandForms& operand) {
         const Reads reads = reads_of(operand);
         if (reads.evaluations < limits_.much_reuse * reads.elements) return;

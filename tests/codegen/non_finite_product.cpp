@@ -37,12 +37,6 @@ std::vector<Array> operands(const BoundProgram& program, const Signature& signat
     return values;
 }
 
-bool is_same(double found, double expected, double tolerance) {
-    if (std::isnan(expected)) return std::isnan(found);
-    if (std::isinf(expected) || std::isinf(found)) return found == expected;
-    return std::abs(found - expected) <= tolerance * std::abs(expected) + 0.01;
-}
-
 }  // namespace
 
 std::string non_finite_product_difference(DType dtype, const Target& target, double tolerance) {
@@ -54,11 +48,8 @@ std::string non_finite_product_difference(DType dtype, const Target& target, dou
     const std::vector<const Array*> arguments = {&values[0], &values[1]};
     const Array found = executable.run(arguments)[0];
     const Array expected = runtime::evaluate_with_bounds(program, values)[0].value;
-    for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < rows; ++j)
-            if (!is_same(found.at({i, j}), expected.at({i, j}), tolerance))
-                return format("[{},{}] is {}, not {}\n{}", i, j, found.at({i, j}),
-                              expected.at({i, j}), str(executable.plan()));
+    if (std::string text = first_difference(found, expected, tolerance, 0.01); !text.empty())
+        return text + "\n" + str(executable.plan());
     // The infinity of the last point meets a 0 of the other side.
     if (!std::isnan(found.at({3, 2}))) return "[3,2] is no NaN";
     return {};

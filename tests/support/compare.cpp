@@ -61,6 +61,25 @@ Comparison compare(const Array& found, const runtime::Estimate& expected, double
     return result;
 }
 
+std::string first_difference(const Array& found, const Array& expected, double tolerance,
+                             double least) {
+    if (found.shape() != expected.shape()) return "another shape";
+    const Array values = found.to(DType::f64);
+    const Array references = expected.to(DType::f64);
+    for (std::size_t n = 0; n < values.span<const double>().size(); ++n) {
+        const double value = values.span<const double>()[n];
+        const double reference = references.span<const double>()[n];
+        const bool is_same =
+            value == reference || (std::isnan(value) && std::isnan(reference)) ||
+            (std::isfinite(value) && std::isfinite(reference) &&
+             std::abs(value - reference) <= tolerance * std::abs(reference) + least);
+        if (!is_same)
+            return format("element {}: {} where the reference has {}", place(n, found.shape()),
+                          value, reference);
+    }
+    return "";
+}
+
 std::vector<Array> random_arguments(const BoundProgram& program, const Signature& signature,
                                     std::uint64_t seed) {
     std::vector<Array> arguments;

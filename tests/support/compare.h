@@ -26,6 +26,12 @@ struct Comparison {
 [[nodiscard]] Comparison compare(const Array& found, const runtime::Estimate& expected,
                                  double slack = 4);
 
+/// The first element that is another one than the reference's, also where there is no bound:
+/// infinities and NaN have to be the same, numbers up to `tolerance` of them and `least`. Empty
+/// when there is none.
+[[nodiscard]] std::string first_difference(const Array& found, const Array& expected,
+                                           double tolerance, double least);
+
 /// Arguments for a bound program, in its order: arrays uniform in [-1.5, 1.5), scalars likewise but
 /// for those that the signature gives a value. An argument of one name gets the same values in
 /// every program.
