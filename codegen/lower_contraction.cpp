@@ -139,83 +139,117 @@ bool lower_if_finite(const Kernel& kernel, const ContractionChoice& choice, Plan
     return false;
 }
 
+/// The same with operands copied so that lanes read them where they stand. False, and nothing done,
+/// where that does not take fewer cycles than `limit`.
+bool lower_in_copied_lanes(const Kernel& kernel, double limit, PlanBuilder& builder,
+                           Splitting splitting) {
+    if (builder.target().forced == Forced::tiles) return false;
+    auto copied = with_contiguous_lanes(kernel, limit, builder);
+    if (!copied) return false;
+    for (Kernel& copy : copied->copies) lower(std::move(copy), builder);
+    lower(std::move(copied->kernel), builder, splitting);
+    return true;
+}
+
+/// As sums along contiguous rows of copied operands. False, and nothing done, where tiles are
+/// cheaper.
+bool lower_in_copied_rows(const Kernel& kernel, const ContractionChoice& choice,
+                          PlanBuilder& builder) {
+    if (builder.target().forced == Forced::tiles) return false;
+    auto rows = with_contiguous_rows(kernel, choice.cycles, builder);
+    if (!rows) return false;
+    for (Kernel& copy : rows->copies) lower(std::move(copy), builder);
+    lower_row_reduction(std::move(rows->kernel), rows->lanes, builder);
+    return true;
+}
+
+/// With the columns of a slice copied in the order of the result. False, and nothing done, where
+/// that does not take fewer cycles than `limit`.
+bool lower_with_copied_columns(const Kernel& kernel, double limit, PlanBuilder& builder) {
+    auto copied = with_copied_columns(kernel, limit, builder);
+    if (!copied) return false;
+    builder.begin_slices(points(copied->product.slices));
+    lower(std::move(copied->copy), builder);
+    lower(std::move(copied->product), builder, Splitting::done);
+    builder.end_slices();
+    return true;
+}
+
+/// As products of the target's tiles. False, and nothing done, where there are none, or where
+/// others take fewer cycles.
+bool lower_as_tiled_product(const Kernel& kernel, double others, PlanBuilder& builder,
+                            Splitting splitting) {
+    auto product = find_tiled_product(kernel, builder.target());
+    if (!product) return false;
+    if (builder.target().forced != Forced::tiles && product->cycles >= others) return false;
+    if (splitting != Splitting::allowed ||
+        !lower_in_two_levels(kernel, product->tiles, product->cycles, builder))
+        lower_tiled_product(kernel, std::move(*product), builder);
+    return true;
+}
+
+/// In the tiles of the choice, or in those that a tuner finds.
+void lower_in_tiles(const Kernel& kernel, ContractionChoice choice, const LanePlan& otherwise,
+                    PlanBuilder& builder) {
+    if (!builder.tunings() || !kernel.slices.empty()) {
+        lower_tiles(kernel, std::move(choice), builder, {});
+        return;
+    }
+    TunedContraction tuned = tuned_contraction(kernel, choice, otherwise, builder);
+    builder.begin_choice(std::move(tuned.record));
+    lower_tiles(kernel, std::move(tuned.choice), builder, {std::move(tuned.said)});
+    builder.end_choice();
+}
+
+/// Lowers a kernel of which tiles are the best way; of their forms the cheapest.
+void lower_by_choice(const Kernel& kernel, const ContractionChoice& choice,
+                     const LanePlan& otherwise, PlanBuilder& builder, Splitting splitting) {
+    if (lower_if_finite(kernel, choice, builder, splitting)) return;
+    if (splitting == Splitting::allowed &&
+        lower_in_two_levels(kernel, choice.tiles, choice.cycles, builder,
+                            chunks_in_cache(kernel, choice, builder.target())))
+        return;
+    if (lower_in_copied_rows(kernel, choice, builder)) return;
+    Parts parts = split_columns_of_any(kernel, choice, builder.target());
+    const double least = std::min(choice.cycles, parts.cycles);
+    if (lower_with_copied_columns(kernel, least, builder)) return;
+    if (lower_in_copied_lanes(kernel, least, builder, splitting)) return;
+    if (!parts.kernels.empty()) {
+        for (Kernel& part : parts.kernels) lower(std::move(part), builder, splitting);
+        return;
+    }
+    if (auto results = with_copied_results(kernel, choice, builder)) {
+        lower(std::move(results->product), builder, splitting);
+        lower(std::move(results->copy), builder);
+        return;
+    }
+    lower_in_tiles(kernel, choice, otherwise, builder);
+}
+
 }  // namespace
 
 bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBuilder& builder,
                        Splitting splitting) {
-    const Forced forced = builder.target().forced;
-    if (forced == Forced::reduced_lanes || forced == Forced::free_lanes || forced == Forced::scalar)
+    const Target& target = builder.target();
+    if (target.forced == Forced::reduced_lanes || target.forced == Forced::free_lanes ||
+        target.forced == Forced::scalar)
         return false;
-    std::optional<ContractionChoice> choice = choose_contraction(written, builder.target());
+    std::optional<ContractionChoice> choice = choose_contraction(written, target);
     std::optional<Kernel> masked;
     if (!choice) masked = with_masked_results(written);
-    if (masked) choice = choose_contraction(*masked, builder.target());
+    if (masked) choice = choose_contraction(*masked, target);
     const Kernel& kernel = masked ? *masked : written;
     // A product with few columns may have its lanes where the other plan has them: they are read
     // where they stand, and what little is written far apart costs less than packing.
     if (otherwise.axis && !otherwise.is_reduced_axis) {
-        std::optional<ContractionChoice> other =
-            choose_contraction(kernel, builder.target(), otherwise.axis);
+        auto other = choose_contraction(kernel, target, otherwise.axis);
         if (other && (!choice || other->cycles < choice->cycles)) choice = std::move(other);
     }
     const double others = std::min(otherwise.cycles, choice ? choice->cycles : otherwise.cycles);
-    if (auto product = find_tiled_product(kernel, builder.target());
-        product && (forced == Forced::tiles || product->cycles < others)) {
-        if (splitting == Splitting::allowed &&
-            lower_in_two_levels(kernel, product->tiles, product->cycles, builder))
-            return true;
-        lower_tiled_product(kernel, std::move(*product), builder);
-        return true;
-    }
-    const auto lower_in_copied_lanes = [&](double limit) {
-        auto copied =
-            forced == Forced::tiles ? std::nullopt : with_contiguous_lanes(kernel, limit, builder);
-        if (!copied) return false;
-        for (Kernel& copy : copied->copies) lower(std::move(copy), builder);
-        lower(std::move(copied->kernel), builder, splitting);
-        return true;
-    };
-    if (!choice || (forced != Forced::tiles && choice->cycles >= otherwise.cycles))
-        return lower_in_copied_lanes(otherwise.cycles);
-    if (lower_if_finite(kernel, *choice, builder, splitting)) return true;
-    if (splitting == Splitting::allowed &&
-        lower_in_two_levels(kernel, choice->tiles, choice->cycles, builder,
-                            chunks_in_cache(kernel, *choice, builder.target())))
-        return true;
-    if (auto rows = forced == Forced::tiles
-                        ? std::nullopt
-                        : with_contiguous_rows(kernel, choice->cycles, builder)) {
-        for (Kernel& copy : rows->copies) lower(std::move(copy), builder);
-        lower_row_reduction(std::move(rows->kernel), rows->lanes, builder);
-        return true;
-    }
-    Parts parts = split_columns_of_any(kernel, *choice, builder.target());
-    if (auto copied =
-            with_copied_columns(kernel, std::min(choice->cycles, parts.cycles), builder)) {
-        builder.begin_slices(points(copied->product.slices));
-        lower(std::move(copied->copy), builder);
-        lower(std::move(copied->product), builder, Splitting::done);
-        builder.end_slices();
-        return true;
-    }
-    if (lower_in_copied_lanes(std::min(choice->cycles, parts.cycles))) return true;
-    if (!parts.kernels.empty()) {
-        for (Kernel& part : parts.kernels) lower(std::move(part), builder, splitting);
-        return true;
-    }
-    if (auto results = with_copied_results(kernel, *choice, builder)) {
-        lower(std::move(results->product), builder, splitting);
-        lower(std::move(results->copy), builder);
-        return true;
-    }
-    if (!builder.tunings() || !kernel.slices.empty()) {
-        lower_tiles(kernel, std::move(*choice), builder, {});
-        return true;
-    }
-    TunedContraction tuned = tuned_contraction(kernel, *choice, otherwise, builder);
-    builder.begin_choice(std::move(tuned.record));
-    lower_tiles(kernel, std::move(tuned.choice), builder, {std::move(tuned.said)});
-    builder.end_choice();
+    if (lower_as_tiled_product(kernel, others, builder, splitting)) return true;
+    if (!choice || (target.forced != Forced::tiles && choice->cycles >= otherwise.cycles))
+        return lower_in_copied_lanes(kernel, otherwise.cycles, builder, splitting);
+    lower_by_choice(kernel, *choice, otherwise, builder, splitting);
     return true;
 }
 

@@ -251,6 +251,9 @@ TensorId Derivation::define(Tensor tensor, const Gathered& what) {
 }
 
 void Derivation::define(TensorId target, const Gathered& what) {
+    std::vector<Expr> conditions =
+        support(what, [&](const Access& element) { return support_of(element); });
+    if (!conditions.empty()) supports_[target] = {what.indices, std::move(conditions)};
     program_.equations.push_back({.target = target,
                                   .at = values_of(what.indices),
                                   .op = Assign::define,
@@ -267,6 +270,18 @@ TensorId Derivation::define_temporary(std::string name, const Gathered& what) {
                    .shape = {},
                    .dtype_of = std::nullopt},
                   what);
+}
+
+std::vector<Expr> Derivation::support_of(const Access& element) const {
+    const auto found = supports_.find(element.tensor);
+    if (found == supports_.end()) return {};
+    std::unordered_map<std::uint32_t, Expr> places;
+    for (std::size_t d = 0; d < element.at.size(); ++d)
+        places.emplace(static_cast<std::uint32_t>(found->second.indices[d]), element.at[d]);
+    std::vector<Expr> conditions;
+    for (const Expr condition : found->second.conditions)
+        conditions.push_back(simplify(program_, substitute_indices(context_, condition, places)));
+    return conditions;
 }
 
 TensorId Derivation::update_argument(TensorId argument, Gathered what) {

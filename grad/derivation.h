@@ -1,6 +1,7 @@
 // grad/derivation.h – what both modes of differentiation do to a program
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "grad/extents.h"
 #include "grad/gather.h"
 #include "grad/names.h"
+#include "grad/support.h"
 #include "grad/update.h"
 
 namespace ricci::grad {
@@ -50,6 +52,8 @@ class Derivation {
     /// The same of a tensor that is there already.
     void define(TensorId target, const Gathered& what);
     TensorId define_temporary(std::string name, const Gathered& what);
+    /// What holds wherever an element of a derivative that was defined is not 0.
+    [[nodiscard]] std::vector<Expr> support_of(const Access& element) const;
     /// Adds the equation that overwrites an argument.
     TensorId update_argument(TensorId argument, Gathered what);
 
@@ -82,6 +86,13 @@ class Derivation {
     void add_parts(std::vector<Part>& parts, const Relation& relation, const std::string& name);
     Relation through(const Extension& further, Relation relation);
     Expr read_at(const Part& part, const std::vector<IndexId>& indices);
+
+    /// Of a tensor in terms of its indices.
+    struct Support {
+        std::vector<IndexId> indices;
+        std::vector<Expr> conditions;
+    };
+    std::map<TensorId, Support> supports_;
 };
 
 }  // namespace ricci::grad

@@ -20,6 +20,14 @@ namespace ricci::grad {
 
 namespace {
 
+bool is_affine(Expr e) {
+    const auto form = linear_form(e);
+    return form && std::ranges::all_of(form->parts, [](const auto& part) {
+               return std::holds_alternative<IndexValue>(part.atom->term) ||
+                      std::holds_alternative<Size>(part.atom->term);
+           });
+}
+
 class Inverter {
   public:
     Inverter(Program& program, const Names& names, const Extents& extents, const Relation& relation)
@@ -327,24 +335,11 @@ class Inverter {
             place = context_.logical_and(place, part);
         }
         for (const Expr part : conjuncts(guard)) {
-            const auto* comparison = std::get_if<Apply>(&part->term);
-            const bool is_ordering = comparison != nullptr && comparison->args.size() == 2 &&
-                                     info(comparison->op).precedence == Precedence::comparison &&
-                                     comparison->op != Op::ne && is_affine(comparison->args[0]) &&
-                                     is_affine(comparison->args[1]);
-            Expr& place = is_ordering ? outer : inner;
+            Expr& place = is_loop_bound(part) ? outer : inner;
             place = context_.logical_and(place, part);
         }
         condition = outer;
         guard = inner;
-    }
-
-    static bool is_affine(Expr e) {
-        const auto form = linear_form(e);
-        return form && std::ranges::all_of(form->parts, [](const auto& part) {
-                   return std::holds_alternative<IndexValue>(part.atom->term) ||
-                          std::holds_alternative<Size>(part.atom->term);
-               });
     }
 
     /// The sum over fresh copies of the indices.
@@ -410,6 +405,13 @@ Gathered gather(Program& program, const Names& names, const Extents& extents,
     Gathered gathered = inverter.run();
     if (how != nullptr) *how = inverter.how();
     return gathered;
+}
+
+bool is_loop_bound(Expr condition) {
+    const auto* comparison = std::get_if<Apply>(&condition->term);
+    return comparison != nullptr && comparison->args.size() == 2 &&
+           info(comparison->op).precedence == Precedence::comparison && comparison->op != Op::ne &&
+           is_affine(comparison->args[0]) && is_affine(comparison->args[1]);
 }
 
 }  // namespace ricci::grad

@@ -59,4 +59,7 @@ struct Inversion {
 [[nodiscard]] Gathered gather(Program& program, const Names& names, const Extents& extents,
                               const Relation& relation, Inversion* how = nullptr);
 
+/// Whether a condition compares affine terms, so that a reducer takes it as a bound of a loop.
+[[nodiscard]] bool is_loop_bound(Expr condition);
+
 }  // namespace ricci::grad

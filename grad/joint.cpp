@@ -58,8 +58,9 @@ class Reverse : Derivation {
     void pull_back_combination(const Equation& equation, TensorId d);
     void pull_back_value(const Equation& equation, TensorId d);
     void pull_back_term(const Differentiated& what, Relation relation);
+    std::vector<Expr> support_of_cotangent(const Equation& equation, Expr element);
 
-    TensorId cotangent_of(TensorId tensor);
+    TensorId cotangent_of(const Equation& equation);
     Gathered total(TensorId tensor) { return sum_of(tensor, contributions_[tensor]); }
     TensorId define_gradient(TensorId argument, const Options& options);
     Gathered gradient_from(Gathered total, bool is_complex);
@@ -111,7 +112,7 @@ void Reverse::pull_back_through(const Equation& equation) {
     const auto given = contributions_.find(equation.target);
     const bool has_cotangent = given != contributions_.end() && !given->second.empty();
     if (!is_active(equation.target) || !has_cotangent) return;
-    const TensorId d = cotangent_of(equation.target);
+    const TensorId d = cotangent_of(equation);
     const bool combines = equation.op != Assign::add && equation.op != Assign::set;
     if (equation.previous && combines) {
         pull_back_combination(equation, d);
@@ -149,13 +150,16 @@ void Reverse::pull_back_combination(const Equation& equation, TensorId d) {
 }
 
 void Reverse::pull_back_value(const Equation& equation, TensorId d) {
-    const Expr upstream = context_.access(d, equation.at);
+    const Expr element = context_.access(d, equation.at);
+    Cotangent upstream{.guard = Expr(), .value = element};
+    for (const Expr condition : support_of_cotangent(equation, element))
+        upstream = where(context_, condition, upstream);
     Relation relation{.array = {},
                       .indices = equation.indices,
                       .reduced = 0,
                       .condition = Expr(),
                       .at = {},
-                      .d = {.guard = Expr(), .value = upstream}};
+                      .d = upstream};
     Differentiated what{
         .term = equation.value, .saved = Expr(), .span = equation.span, .is_complex = is_complex_};
     if (const auto* reduce = std::get_if<Reduce>(&equation.value->term)) {
@@ -164,7 +168,8 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
                                 reduce->indices.end());
         relation.reduced = reduce->indices.size();
         relation.condition = reduce->condition;
-        relation.d = pull_back_reduction(program_, names_, equation, *reduce, upstream, ties_);
+        relation.d = pull_back_reduction(program_, names_, equation, *reduce, element, ties_);
+        relation.d.guard = context_.logical_and(relation.d.guard, upstream.guard);
         pull_back_term(what, relation);
         return;
     }
@@ -174,7 +179,7 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
         what.saved = context_.access(equation.target, equation.at);
     for (const Share& part : parts) {
         what.term = part.term;
-        relation.d = weighted(context_, part, {.guard = Expr(), .value = upstream});
+        relation.d = weighted(context_, part, upstream);
         pull_back_term(what, relation);
     }
 }
@@ -192,12 +197,37 @@ void Reverse::pull_back_term(const Differentiated& what, Relation relation) {
 
 // --- cotangents --------------------------------------------------
 
-/// The tensor that holds the sum of the contributions to another.
-TensorId Reverse::cotangent_of(TensorId tensor) {
-    const std::vector<Part>& parts = contributions_.at(tensor);
+/// The tensor that holds the sum of the contributions to the target.
+TensorId Reverse::cotangent_of(const Equation& equation) {
+    const std::vector<Part>& parts = contributions_.at(equation.target);
     const auto* whole = std::get_if<TensorId>(&parts.front());
     if (parts.size() == 1 && whole != nullptr) return *whole;
-    return define_temporary(names_.unique("d" + program_.at(tensor).name), total(tensor));
+    const TensorId d = define_temporary(names_.unique("d" + program_.at(equation.target).name),
+                                        total(equation.target));
+    if (equation.previous) return d;
+    // The only reader asks for these conditions itself.
+    Equation& made = program_.equations.back();
+    made.value = without_guards(context_, made.value,
+                                support_of_cotangent(equation, context_.access(d, made.at)));
+    return d;
+}
+
+/// Conditions of points, all of which hold wherever a cotangent's element for an equation is not 0,
+/// as far as they matter: what the equation makes of other points may be infinite. A sum of
+/// products makes 0 of 0 and finite numbers; of its conditions only bounds of loops are of use.
+std::vector<Expr> Reverse::support_of_cotangent(const Equation& equation, Expr element) {
+    const auto* reduce = std::get_if<Reduce>(&equation.value->term);
+    const bool is_product =
+        reduce != nullptr && !contains(reduce->body, [](Expr e) {
+            const auto* apply = std::get_if<Apply>(&e->term);
+            if (apply == nullptr || (apply->op == Op::pow && is_literal(apply->args[1], 2)))
+                return false;
+            return apply->op != Op::mul && apply->op != Op::add && apply->op != Op::neg &&
+                   apply->op != Op::abs2;
+        });
+    std::vector<Expr> conditions = support_of(std::get<Access>(element->term));
+    if (is_product) std::erase_if(conditions, [](Expr each) { return !is_loop_bound(each); });
+    return conditions;
 }
 
 /// Back from conjugates; of a real argument, which moves along the real axis, the real part.
