@@ -13,6 +13,7 @@
 #include "codegen/gathered_rows.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/lane_masking.h"
+#include "codegen/lane_span.h"
 #include "codegen/lane_steps.h"
 #include "codegen/named_values.h"
 #include "codegen/nest_walk.h"
@@ -290,8 +291,7 @@ class FreeLanes {
             const auto vectors = [&](const AffineForm& start) {
                 return point({lanes_.lanes, unroll_, {}}, start);
             };
-            append(body, make_turns(kernel_.nest, name(range) + "0", main.lower, main.upper, width,
-                                    vectors));
+            append(body, turns(name(range) + "0", main, width, vectors));
         }
         if (full < extent) {
             LoopBound lower = bound(full);
@@ -307,6 +307,21 @@ class FreeLanes {
                                     vectors * lanes_.lanes, rest));
         }
         return body;
+    }
+    /// Full vectors; of rows that are computed in part, by the span of each.
+    Body turns(const std::string& name, const AxisRange& range, std::int64_t width,
+               const std::function<Body(const AffineForm& start)>& vectors) {
+        const bool is_plain = !between_ && !square_ && !square_point_;
+        const auto span =
+            is_plain ? lane_span(kernel_, range.axis, width) : std::optional<LaneSpan>();
+        if (!span) return make_turns(kernel_.nest, name, range.lower, range.upper, width, vectors);
+        const auto fill = [&](const AffineForm& start) {
+            const auto writes = std::exchange(kernel_.writes, {span->otherwise});
+            Body body = vectors(start);
+            kernel_.writes = writes;
+            return body;
+        };
+        return turns_in_span(kernel_, *span, name, range.lower, range.upper, width, vectors, fill);
     }
     [[nodiscard]] std::string name(const AxisRange& range) const {
         return kernel_.nest.at(range.axis.var).name;

@@ -2,9 +2,12 @@
 #include "codegen/needed_points.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
+#include <utility>
 
+#include "base/integer.h"
 #include "codegen/kernel_places.h"
 #include "codegen/nest_build.h"
 
@@ -116,37 +119,108 @@ std::optional<std::map<std::int64_t, Axis>> axes_by_step(const std::vector<Axis>
     return moving == found.size() ? std::optional(found) : std::nullopt;
 }
 
-/// What a read asks of the points of the kernel that writes: forms of the reader's axes as forms of
-/// the writer's, as far as they correspond. Nothing where places do not.
-std::optional<Forms> asked(const Read& read, const Kernel& reader, const Store& write,
-                           const std::map<std::int64_t, Axis>& written) {
-    if (read.is_computed || read.address.constant != write.at.affine.constant ||
-        read.address.terms.size() != written.size())
-        return std::nullopt;
-    std::map<VarId, VarId> to;
-    for (const AffineForm::Term& term : read.address.terms) {
-        const auto axis = written.find(term.coefficient);
-        if (axis == written.end()) return std::nullopt;
-        const auto fits = [&](const Axis& own) {
-            return own.var == term.var && own.extent <= axis->second.extent;
+/// The point of the writer that a read is of: for each of its axes a form of the reader's. Nothing
+/// where another point may have the same place.
+class ReadPoint {
+  public:
+    static std::optional<ReadPoint> of(const Read& read, const Kernel& reader, const Store& write,
+                                       const std::map<std::int64_t, Axis>& written) {
+        constexpr std::int64_t most_digit = 1 << 20;  // products stay in 64 bits
+        ReadPoint point;
+        // Places are numbers whose digits are the writer's axes, each coefficient one with digits
+        // of either sign.
+        for (auto step = written.rbegin(); step != written.rend(); ++step)
+            point.axes_.push_back({step->second, {}});
+        const auto add = [&](std::int64_t coefficient, const AffineForm& unit) {
+            auto axis = point.axes_.begin();
+            for (auto step = written.rbegin(); step != written.rend(); ++step, ++axis) {
+                const std::int64_t digit =
+                    floor_div(2 * coefficient + step->first, 2 * step->first);
+                if (digit > most_digit || digit < -most_digit) return false;
+                coefficient -= digit * step->first;
+                axis->place = axis->place + digit * unit;
+            }
+            return coefficient == 0;
         };
-        if (std::ranges::none_of(reader.free, fits) && std::ranges::none_of(reader.reduced, fits))
-            return std::nullopt;
-        to.emplace(term.var, axis->second.var);
+        if (!add(read.address.constant - write.at.affine.constant, form(1))) return std::nullopt;
+        for (const AffineForm::Term& term : read.address.terms)
+            if (!add(term.coefficient, form(term.var))) return std::nullopt;
+        for (const Digit& digit : point.axes_)
+            if (!is_inside(digit, read, reader)) return std::nullopt;
+        point.solve();
+        return point;
     }
-    Forms forms;
-    for (const AffineForm& own : read.forms) {
+
+    /// What the read asks of the writer's points, as far as they tell the reader's.
+    [[nodiscard]] Forms asked(const Read& read, const Kernel& reader) const {
+        Forms forms;
+        for (const AffineForm& own : without_large(read.forms)) add_moved(forms, own);
+        for (const std::vector<Axis>& axes : {reader.free, reader.reduced})
+            for (const Axis& axis : axes) {
+                const auto solution = solutions_.find(axis.var);
+                // A range of one axis is that of the writer's own, or says nothing of rows.
+                if (solution == solutions_.end() || solution->second.terms.size() < 2) continue;
+                add_moved(forms, form(axis.var));
+                add_moved(forms, form(axis.extent - 1) - form(axis.var));
+            }
+        return forms;
+    }
+
+  private:
+    struct Digit {
+        Axis axis;         ///< of the writer
+        AffineForm place;  ///< its value, a form of the reader's axes
+    };
+
+    /// Whether the digit is one at all points that read: by their ranges, or as they say.
+    static bool is_inside(const Digit& digit, const Read& read, const Kernel& reader) {
+        const auto [least, greatest] = value_range(reader, digit.place);
+        const auto is_said = [&](const AffineForm& form) {
+            return std::ranges::any_of(read.forms, [&](const AffineForm& own) {
+                return own.terms == form.terms && own.constant <= form.constant;
+            });
+        };
+        const AffineForm above = form(digit.axis.extent - 1) - digit.place;
+        return (least >= 0 || is_said(digit.place)) &&
+               (greatest < digit.axis.extent || is_said(above));
+    }
+    /// The reader's axes by the writer's, one after the other.
+    void solve() {
+        for (bool has_new = true; std::exchange(has_new, false);)
+            for (const Digit& digit : axes_) {
+                AffineForm rest = form(digit.axis.var) - form(digit.place.constant);
+                std::optional<AffineForm::Term> unknown;
+                std::size_t unknowns = 0;
+                for (const AffineForm::Term& term : digit.place.terms) {
+                    const auto known = solutions_.find(term.var);
+                    if (known != solutions_.end()) {
+                        rest = rest - term.coefficient * known->second;
+                        continue;
+                    }
+                    unknown = term;
+                    ++unknowns;
+                }
+                if (unknowns != 1 || std::abs(unknown->coefficient) != 1) continue;
+                const Forms solution = without_large({unknown->coefficient * rest});
+                if (solution.empty()) continue;
+                solutions_.emplace(unknown->var, solution.front());
+                has_new = true;
+            }
+    }
+    void add_moved(Forms& forms, const AffineForm& own) const {
         AffineForm moved = form(own.constant);
         bool is_moved = !own.terms.empty();
         for (const AffineForm::Term& term : own.terms) {
-            const auto var = to.find(term.var);
-            is_moved &= var != to.end();
-            if (is_moved) moved = moved + form(var->second, term.coefficient);
+            const auto solution = solutions_.find(term.var);
+            is_moved &= solution != solutions_.end();
+            if (is_moved) moved = moved + term.coefficient * solution->second;
         }
-        if (is_moved) forms.push_back(std::move(moved));
+        if (is_moved && !moved.is_constant()) forms.push_back(std::move(moved));
     }
-    return forms;
-}
+
+    std::vector<Digit> axes_;
+    std::map<VarId, AffineForm> solutions_;  ///< of the reader's axes
+};
 
 /// What both ask: of two forms that differ by a constant the weaker one.
 Forms common(const Forms& a, const Forms& b) {
@@ -156,6 +230,16 @@ Forms common(const Forms& a, const Forms& b) {
             if (one.terms == other.terms)
                 both.push_back(one.constant >= other.constant ? one : other);
     return both;
+}
+
+/// Whether rows may be computed in part (codegen/lane_span.h): one next to the other in memory.
+bool has_long_rows(const Kernel& kernel) {
+    constexpr std::int64_t least_points = 64;
+    return std::ranges::all_of(kernel.writes, [&](const Store& write) {
+        return std::ranges::any_of(kernel.free, [&](const Axis& axis) {
+            return axis.extent >= least_points && write.at.affine.coefficient(axis.var) == 1;
+        });
+    });
 }
 
 class NeededPoints {
@@ -181,9 +265,9 @@ class NeededPoints {
             }
             if (needed) kernel.needed_where = without_large(*needed);
         }
-        // Only sums are worth a condition; what others need has been passed on.
+        // Conditions keep axes apart; what others need has been passed on.
         for (Kernel& kernel : kernels_)
-            if (!kernel.body) kernel.needed_where.clear();
+            if (!kernel.body && !has_long_rows(kernel)) kernel.needed_where.clear();
     }
 
   private:
@@ -204,9 +288,14 @@ class NeededPoints {
             const auto reads = Reads(reader, BufferId(buffer - reader.places.begin())).all();
             if (!reads) return std::nullopt;
             for (const Read& read : *reads) {
-                const auto own = asked(read, reader, write, *written);
-                if (!own) return std::nullopt;
-                all = all ? common(*all, *own) : *own;
+                if (read.is_computed) return std::nullopt;
+                const auto point = ReadPoint::of(read, reader, write, *written);
+                if (!point) return std::nullopt;
+                Forms own = point->asked(read, reader);
+                std::erase_if(own, [&](const AffineForm& form) {  // of all points
+                    return value_range(kernel, form).first >= 0;
+                });
+                all = all ? common(*all, own) : own;
                 if (all->empty()) return std::nullopt;
             }
         }
@@ -224,6 +313,12 @@ class NeededPoints {
 void find_needed_points(std::vector<Kernel>& kernels, const Plan& plan,
                         const std::set<std::size_t>& read_later) {
     NeededPoints(kernels, plan, read_later).run();
+}
+
+std::vector<AffineForm> necessary_forms(const Value& condition) {
+    Forms forms;
+    add_forms(forms, condition);
+    return forms;
 }
 
 std::vector<AffineForm> without_large(std::vector<AffineForm> forms) {

@@ -18,6 +18,9 @@ namespace ricci::codegen {
 void find_needed_points(std::vector<Kernel>& kernels, const Plan& plan,
                         const std::set<std::size_t>& read_later);
 
+/// Forms that are at least 0 wherever the condition holds.
+[[nodiscard]] std::vector<AffineForm> necessary_forms(const Value& condition);
+
 /// Without forms of numbers beyond 2^31: tiles look at points beyond the last row and column, where
 /// these might leave 64 bits.
 [[nodiscard]] std::vector<AffineForm> without_large(std::vector<AffineForm> forms);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "dsl/affine_form.h"
 #include "dsl/extent.h"
 #include "dsl/walk.h"
 
@@ -169,12 +170,34 @@ class Inliner {
             indices.emplace(std::uint32_t(index),
                             integer_sum(context, at[d], program_.at(index).lower));
         }
-        const Expr value = substitute_indices(context, equation.value, indices);
         Equation& user = program_.equations[use.equation];
+        const Expr value =
+            decided(substitute_indices(context, equation.value, indices), user.value, use.access);
         const ExprMap<Expr> replacement{{use.access, value}};
         for (Expr& e : user.at) e = substitute(context, e, replacement);
         user.value = substitute(context, user.value, replacement);
         moved_.insert(made);
+    }
+
+    /// Of `c ? x : 0` the x where `c` is known to hold.
+    static Expr decided(Expr value, Expr user, Expr access) {
+        if (!is_apply(value, Op::select)) return value;
+        const std::vector<Expr>& args = std::get<Apply>(value->term).args;
+        if (!is_literal(args[2], 0)) return value;
+        const std::vector<Expr> asked = conjuncts(args[0]);
+        const auto is_access = [&](Expr e) { return e == access; };
+        const bool holds = contains(user, [&](Expr e) {
+            const auto* reduce = std::get_if<Reduce>(&e->term);
+            const auto* choice = is_apply(e, Op::select) ? std::get_if<Apply>(&e->term) : nullptr;
+            if (reduce == nullptr && choice == nullptr) return false;
+            const std::vector<Expr> known =
+                conjuncts(reduce != nullptr ? reduce->condition : choice->args[0]);
+            const bool are_known = std::ranges::all_of(
+                asked, [&](Expr part) { return std::ranges::find(known, part) != known.end(); });
+            return are_known &&
+                   contains(reduce != nullptr ? reduce->body : choice->args[1], is_access);
+        });
+        return holds ? args[1] : value;
     }
 
     Program program_;

@@ -2,6 +2,7 @@
 #include "grad/neutral_shifts.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -225,17 +226,27 @@ class Shifts {
         return {};
     }
 
-    /// `isfinite(x) ? x : constant` counts as x.
+    /// `isfinite(x) ? x : constant` counts as x; so does `c ? x : 0` of a factor, which 0 is of any
+    /// degree, and `c ? x : -inf` of a sum.
     Degrees of_choice(const Apply& apply) {
         const Degrees& yes = terms_.at(apply.args[1]);
         const Degrees& no = terms_.at(apply.args[2]);
-        if (yes == no) return yes;
+        if (yes == no || is_of_any_degree(apply.args[2], yes)) return yes;
+        if (is_of_any_degree(apply.args[1], no)) return no;
         const bool is_guard = is_apply(apply.args[0], Op::isfinite) &&
                               operands(apply.args[0])[0] == apply.args[1] && no.is_fixed();
         if (is_guard) return yes;
         drop(yes);
         drop(no);
         return {};
+    }
+
+    /// Whether a constant beside another term shifts as that does.
+    static bool is_of_any_degree(Expr constant, const Degrees& other) {
+        if (other.kind == Degrees::Kind::factor) return is_literal(constant, 0);
+        constexpr double inf = std::numeric_limits<double>::infinity();
+        const Expr magnitude = is_apply(constant, Op::neg) ? operands(constant)[0] : constant;
+        return is_literal(magnitude, inf) || is_literal(magnitude, -inf);
     }
 
     const Program& program_;

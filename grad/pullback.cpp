@@ -28,6 +28,20 @@ Expr with_saved_quotient(Context& context, Expr cotangent, const Apply& quotient
     });
 }
 
+/// Whether an array holds the node's value wherever its cotangent counts: it is the whole term, or
+/// the exponential of `c ? exp(x) : 0` and nothing else.
+bool is_saved(Expr node, const Differentiated& what, const ActiveNodes& nodes) {
+    if (!what.saved || node == what.term) return bool(what.saved);
+    if (!is_apply(what.term, Op::select)) return false;
+    const std::vector<Expr>& args = std::get<Apply>(what.term->term).args;
+    const bool is_branch =
+        (node == args[1] && is_literal(args[2], 0)) || (node == args[2] && is_literal(args[1], 0));
+    return is_branch && std::ranges::none_of(nodes.in_order(), [&](Expr each) {
+               const std::vector<Expr> all = operands(each);
+               return each != what.term && std::ranges::find(all, node) != all.end();
+           });
+}
+
 }  // namespace
 
 std::vector<ReadCotangent> pull_back(const Program& program, const Differentiated& what,
@@ -53,7 +67,7 @@ std::vector<ReadCotangent> pull_back(const Program& program, const Differentiate
         if (dependence(apply->op) == Dependence::unknown)
             throw no_derivative(program, *apply, what.span);
         if (apply->op == Op::mul) require_short(program, nodes, *apply, what.span);
-        const Expr y = *node == what.term && what.saved ? what.saved : *node;
+        const Expr y = is_saved(*node, what, nodes) ? what.saved : *node;
         for (std::size_t n = 0; n < apply->args.size(); ++n) {
             if (!nodes.contain(apply->args[n])) continue;
             Cotangent share = pull_back(context,

@@ -75,10 +75,30 @@ TEST_CASE("of several readers the weaker condition counts, and none where one ha
                      signature) == "");
     // Of the result that the condition asks for, not of the one that it leaves.
     CHECK(conditions(product + "m[i] := sum[j](j <= i ? S[i,j] : 2*S[i,j])", signature) == "");
-    // Read in another order, of a part, or where data says.
+    // Read in another order, or of a part.
     CHECK(conditions(product + "m[i] := max[j | j <= i](S[j,i])", signature) != "");
-    CHECK(conditions(product + "m[i] := sum[j | j <= i](S[95-i,j])", signature) == "");
     CHECK(conditions(product + "m[i] := sum[j | j <= i](S[i,2*j])", signature) == "");
+}
+
+TEST_CASE("what is read along diagonals or backwards is a condition of the points written") {
+    const Signature signature = matrices(96, 96);
+    CHECK(conditions(product + "m[i] := sum[j | j <= i](S[95-i,j])", signature) ==
+          "(-8*row_tile - 48*column_tile + 95) >= 0; ");
+    const std::string band =
+        "(8*row_tile - 48*column_tile + 7) >= 0) && ((-8*row_tile + 48*column_tile + 56) >= 0";
+    for (const std::string reader : {
+             "m[i] := max[j | j <= i && j >= i-9](S[i,j])",
+             "m[i] := sum[j | j <= i && j >= i-9](S[i,j])",
+             "m[i] := sum[r in 0:10 | r <= i](exp(S[i,i-r])) where i in 0:96",
+             "m[i] := sum[r in 0:10 | r <= i](exp(S[i,i-r])) + max[j | j <= i && j >= i-9](S[i,j]) "
+             "where i in 0:96",
+         }) {
+        CAPTURE(reader);
+        CHECK(conditions(product + reader, signature).find(band) != std::string::npos);
+    }
+    // Ten places one after the other are no diagonal where they may be in two rows.
+    CHECK(conditions(product + "m[i] := sum[r in 0:10](S[i//10,i%10+r]) where i in 0:900",
+                     signature) == "");
 }
 
 TEST_CASE("conditions of large numbers leave everything summed") {

@@ -46,6 +46,34 @@ TEST_CASE("the scores of causal attention") {
     CHECK(gradient_text(text, "X") ==
           "dX[q,k] := k <= q ? (dP[q,k] - sum[k2](dP[q,k2]*P[q,k2]))*P[q,k] : 0");
     check_gradients(text, {{"X", numbers({4, 4})}});
+    const std::string zeros =
+        "m[q] := max[k | k <= q](X[q,k]); E[q,k] := k <= q ? exp(X[q,k] - m[q]) : 0;"
+        "s[q] := sum[k](E[q,k]); P[q,k] := E[q,k]/s[q]";
+    CHECK(gradient_text(zeros, "X") ==
+          "dX[q,k] := k <= q ? (dP[q,k] - sum[k2](dP[q,k2]*P[q,k2]))*P[q,k] : 0");
+    check_gradients(zeros, {{"X", numbers({4, 4})}});
+}
+
+TEST_CASE("a branch of a choice is read where the choice is stored") {
+    CHECK(gradient_text("Y[i] := X[i] > 0 ? exp(X[i]) : 0", "X") ==
+          "dX[i] := X[i] > 0 ? dY[i]*exp(X[i]) : 0");
+    CHECK(gradient_text("E[i] := X[i] > 0 ? exp(X[i]) : 0; Y[i] := E[i]^2", "X") ==
+          "dX[i] := X[i] > 0 ? 2*E[i]*dY[i]*E[i] : 0");
+    CHECK(gradient_text("Y[i] := X[i] > 0 ? X[i] : exp(X[i])", "X") ==
+          "dX[i] := X[i] > 0 ? dY[i] : dY[i]*exp(X[i])");
+    // The branch that is used elsewhere, too, is not what is stored.
+    CHECK(gradient_text("Y[i] := X[i] > 0 ? exp(X[i]) : 2*exp(X[i])", "X") ==
+          "dX[i] := (X[i] > 0 ? dY[i] : dY[i]*2)*exp(X[i])");
+    const Arrays at = {{"X", numbers({9})}};
+    for (const std::string text : {
+             "Y[i] := X[i] > 0 ? exp(X[i]) : 0",
+             "Y[i] := X[i] > 0 ? tanh(X[i]) : exp(X[i])",
+             "Y[i] := X[i] > 0 ? exp(X[i]) : 2*exp(X[i])",
+             "Y[i] := X[i] > 0 ? exp(X[i]) : X[i] > -1 ? exp(X[i])*X[i] : tanh(X[i])",
+         }) {
+        CAPTURE(text);
+        check_gradients(text, at);
+    }
 }
 
 TEST_CASE("the logarithm of a softmax") {

@@ -37,6 +37,19 @@ TEST_CASE("the maxima of blocks, put together") {
                   "L := sum[b](l[b]*exp(m[b]-M)); y := M + log(L)") == "m M");
 }
 
+TEST_CASE("of choices whose other branch is 0, or minus infinity before an exponential") {
+    const std::string softmax = "s[i] := sum[k](E[i,k]); P[i,j] := E[i,j]/s[i]";
+    const std::string largest = "m[i] := max[k | k <= i](X[i,k]); ";
+    CHECK(neutral(largest + "E[i,k] := k <= i ? exp(X[i,k]-m[i]) : 0;" + softmax) == "m");
+    CHECK(neutral(largest + "E[i,k] := k > i ? 0 : exp(X[i,k]-m[i]);" + softmax) == "m");
+    CHECK(neutral(largest + "E[i,k] := exp(k <= i ? X[i,k]-m[i] : -inf);" + softmax) == "m");
+    CHECK(neutral(largest + "E[i,k] := exp(k > i ? -inf : X[i,k]-m[i]);" + softmax) == "m");
+    CHECK(neutral(largest + "E[i,k] := k <= i ? exp(X[i,k]-m[i]) : 1e-9;" + softmax) == "");
+    CHECK(neutral(largest + "E[i,k] := exp(k <= i ? X[i,k]-m[i] : 0);" + softmax) == "");
+    CHECK(neutral(largest + "E[i,k] := exp(k <= i ? X[i,k]-m[i] : -1e9);" + softmax) == "");
+    CHECK(neutral(largest + "E[i,k] := k <= i ? X[i,k]-m[i] : 0;" + softmax) == "");
+}
+
 TEST_CASE("through arrays that are read at other places") {
     CHECK(neutral("m[i] := max[k](X[i,k]); E[i,k] := exp(X[i,k]-m[i]); s[i] := sum[k](E[i,k]);"
                   "T[k,i] := E[i,k]/s[i]; Y[i] := T[0,i] + T[1,i]") == "m");

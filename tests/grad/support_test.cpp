@@ -98,8 +98,7 @@ TEST_CASE("a condition is left out where another statement asks for all points")
 TEST_CASE("conditions that keep places of data inside stay where they are") {
     CHECK(gradient_of_a("E[i] := 1/A[i]; "
                         "Y[i] := J[i] >= 0 && J[i] < 3 ? E[i]*D[J[i]] : 0") ==
-          "dA[i] := J[i] >= 0 && J[i] < 3 ? -((J[i] >= 0 && J[i] < 3 ? dY[i]*D[J[i]] : 0)*"
-          "(1/A[i])/A[i]) : 0");
+          "dA[i] := J[i] >= 0 && J[i] < 3 ? -(dY[i]*D[J[i]]*(1/A[i])/A[i]) : 0");
     CHECK(gradient_of_a("E[i] := 1/A[i]; "
                         "Y[i] := J[i] >= 0 && J[i] < 3 && D[J[i]] > 0 ? E[i] : 0") ==
           "dA[i] := J[i] >= 0 && J[i] < 3 ? -((J[i] >= 0 && J[i] < 3 && D[J[i]] > 0 ? dY[i] : 0)*"
