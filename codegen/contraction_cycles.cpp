@@ -355,7 +355,7 @@ double ContractionCycles::of_write() const {
 }
 
 /// Of an operation, in parts: masks of columns took a fifth of the gradients of 3x3 convolutions
-/// with 64 and 128 channels on Zen 3, copies that need none (codegen/padded_columns.h) less.
+/// with 64 and 128 channels on Zen 3, copies that need none (codegen/padded_factors.h) less.
 double ContractionCycles::of_masks() const {
     constexpr double masked = 1.1;
     const bool has_masks = std::ranges::any_of(

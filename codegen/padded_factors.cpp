@@ -1,5 +1,5 @@
-// codegen/padded_columns.cpp – operands of products under conditions, copied with zeros around them
-#include "codegen/padded_columns.h"
+// codegen/padded_factors.cpp – operands of products under conditions, copied with zeros around them
+#include "codegen/padded_factors.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/choose_contraction.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nan_makers.h"
 #include "codegen/nest_build.h"
@@ -44,7 +45,7 @@ class Padder {
   public:
     Padder(const Kernel& kernel, PlanBuilder& builder) : kernel_(kernel), builder_(builder) {}
 
-    std::optional<PaddedColumns> run(double most_cycles) {
+    std::optional<PaddedFactor> run(double most_cycles) {
         const auto* product = std::get_if<Operate>(&kernel_.body->term);
         if (product == nullptr || product->op != Op::mul || product->args.size() != 2 ||
             !collect_windows())
@@ -53,7 +54,7 @@ class Padder {
             padded_ = product->args[factor];
             const Value& other = product->args[1 - factor];
             if (!find_steps() || reads_padded(other)) continue;
-            PaddedColumns result{kernel_.step_beside(kernel_.nest.name + "_padded"), kernel_};
+            PaddedFactor result{kernel_.step_beside(kernel_.nest.name + "_padded"), kernel_};
             make_copy(result.copy);
             if (copy_cycles(points(result.copy.free)) > most_cycles) continue;
             const Value count = count_not_finite(result.product, other, builder_);
@@ -184,7 +185,7 @@ class Padder {
                              .combine = std::nullopt}};
     }
 
-    void connect(PaddedColumns& kernels) {
+    void connect(PaddedFactor& kernels) {
         const std::size_t place =
             builder_.temporary(kernels.copy.nest.name, padded_->dtype, points(kernels.copy.free));
         kernels.copy.writes[0].buffer = kernels.copy.argument(builder_.plan(), place, true);
@@ -208,29 +209,49 @@ class Padder {
     AffineForm rest_;  ///< where it is read, but for the windows
 };
 
-}  // namespace
-
-std::optional<PaddedColumns> with_padded_columns(const Kernel& kernel,
-                                                 const ContractionChoice& choice,
-                                                 PlanBuilder& builder) {
+/// What copying may cost where lanes need masks that cost much.
+std::optional<double> cycles_of_masks(const Kernel& kernel, const ContractionChoice& choice,
+                                      const Target& target) {
     // Masks took a fifth of the gradients of 3x3 convolutions with 64 and 128 channels, whose
     // copies are 6 and 2 % of them. Two taps of a stride's residues, with a copy of 10 %, gained
     // nothing.
-    const Target& target = builder.target();
     const double part_of_product = counts_one_operation(kernel, target) ? 0.08 : 0.04;
-    const bool is_forced = target.forced == Forced::rewritings || target.forced == Forced::tiles;
-    if (kernel.reducer != Reducer::sum || !kernel.slices.empty() || kernel.joint_kernels > 1 ||
-        has_masked_stores(target))
-        return std::nullopt;
     const auto is_of_lane = [&](const AffineForm& form) {
         return form.coefficient(choice.contraction.lane.var) != 0;
     };
     const bool has_masks = choice.flattened
                                ? !choice.flattened->conditions.empty()
                                : std::ranges::any_of(kernel.conditions.at_least_zero, is_of_lane);
-    if (!has_masks) return std::nullopt;
-    return Padder(kernel, builder)
-        .run(is_forced ? std::numeric_limits<double>::infinity() : part_of_product * choice.cycles);
+    if (has_masks && !has_masked_stores(target)) return part_of_product * choice.cycles;
+    return std::nullopt;
+}
+
+/// What copying may cost where no good tiles have the same conditions in all of their rows, as in
+/// the gradient of a convolution of images with channels last.
+std::optional<double> cycles_of_rows(const Kernel& kernel, double cycles, const Target& target) {
+    constexpr double least_saved = 0.1;
+    Kernel plain = kernel;
+    plain.conditions = {};
+    const auto found = choose_contraction(plain, target);
+    if (!found || found->cycles > (1 - least_saved) * cycles) return std::nullopt;
+    return (1 - least_saved) * cycles - found->cycles;
+}
+
+}  // namespace
+
+std::optional<PaddedFactor> with_padded_factor(const Kernel& kernel,
+                                               const std::optional<ContractionChoice>& choice,
+                                               double cycles, PlanBuilder& builder) {
+    const Target& target = builder.target();
+    if (kernel.reducer != Reducer::sum || !kernel.slices.empty() || kernel.joint_kernels > 1 ||
+        kernel.conditions.at_least_zero.empty())
+        return std::nullopt;
+    const std::optional<double> most = choice && choice->cycles <= cycles
+                                           ? cycles_of_masks(kernel, *choice, target)
+                                           : cycles_of_rows(kernel, cycles, target);
+    if (!most) return std::nullopt;
+    const bool is_forced = target.forced == Forced::rewritings || target.forced == Forced::tiles;
+    return Padder(kernel, builder).run(is_forced ? std::numeric_limits<double>::infinity() : *most);
 }
 
 }  // namespace ricci::codegen

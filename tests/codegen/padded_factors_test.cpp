@@ -1,4 +1,4 @@
-// tests/codegen/padded_columns_test.cpp – factors under conditions, copied with zeros around them
+// tests/codegen/padded_factors_test.cpp – factors under conditions, copied with zeros around them
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,6 +54,55 @@ TEST_CASE("where masks cost, conditions of a factor are zeros around a copy of i
         }
     check_values(input_gradient, layer());
     check_values(input_gradient, layer(DType::f64));
+}
+
+/// The gradient of a padded convolution of images with channels last.
+std::string channels_last(const std::string& sum) {
+    return "dX[n,t,p,c] := sum[" + sum +
+           " | t-r+1 >= 0 && t-r+1 < size(dY,1) && p-s+1 >= 0 && p-s+1 < size(dY,2)]"
+           "(dY[n,t-r+1,p-s+1,o]*W[r,s,c,o]) where t in 0:size(dY,1), p in 0:size(dY,2)";
+}
+Signature images(std::int64_t count, std::int64_t size, std::int64_t channels = 16) {
+    return {{"dY", array({count, size, size, channels})}, {"W", array({3, 3, 24, channels})}};
+}
+
+TEST_CASE("channels last, a single image is padded, of many all rows of a tile have a condition") {
+    const std::string text = channels_last("o,r,s");
+    CHECK(is_padded(plan_of(text, images(1, 20, 32), 64)));
+    CHECK(!is_padded(plan_of(text, images(16, 20, 32), 64)));
+    check_values(text, images(1, 6, 8));
+    check_values(text, images(9, 3, 8));
+}
+
+TEST_CASE("where the weights of a single image are not finite it is summed under conditions") {
+    const Signature signature = images(1, 12);
+    const BoundProgram program = bound(channels_last("o,r,s"), signature);
+    const Target target = codegen::cpu::host_target();
+    CHECK(is_padded(str(codegen::plan(program, target))));
+    const runtime::Executable executable(program, "test", target);
+    for (const float special : {1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+        CAPTURE(special);
+        std::vector<Array> values = random_arguments(program, signature, 3);
+        values[1].span<float>()[0] = special;
+        const std::vector<const Array*> arguments = {&values[0], &values[1]};
+        const Array found = executable.run(arguments)[0];
+        const Array expected = runtime::evaluate_with_bounds(program, values)[0].value;
+        CHECK(first_difference(found, expected, 1e-4, 1e-4) == "");
+    }
+}
+
+TEST_CASE("rows in a tile are read along the axis that has them side by side") {
+    const auto innermost_is_channel = [&](const std::string& sum) {
+        const BoundProgram program = bound(channels_last(sum), images(16, 20, 32));
+        const codegen::Plan plan = codegen::plan(program, example_target(64));
+        const std::string loops = str(plan.nests.back());
+        const std::size_t channel = loops.find("for o in 0..32");
+        return channel != std::string::npos && loops.find("for s in", channel) == std::string::npos;
+    };
+    CHECK(innermost_is_channel("o,r,s"));
+    CHECK(innermost_is_channel("r,o,s"));
+    CHECK(innermost_is_channel("r,s,o"));
+    check_values(channels_last("r,o,s"), images(9, 3, 8));
 }
 
 TEST_CASE("a weight that is no number reaches those points of a padded factor that take it") {

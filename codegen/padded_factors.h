@@ -1,0 +1,35 @@
+// codegen/padded_factors.h – operands of products under conditions, copied with zeros around them
+//
+//     dX[c,x] := sum[o,u | 0 <= x-u < 56](dY[o,x-u]*W[o,c,u])
+//
+// reads `P[o,x-u]` of a copy that is 0 where `x-u` is no place of dY, without a condition and
+// without masks of lanes, as long as all of W is finite: 0 times an infinity is NaN. So do rows of
+// images with channels last, `dY[x-u,o]`, which conditions would keep from being one tile. All
+// elements of W are looked at when the program runs. If some are not, the copy was made in vain,
+// and the kernel with the conditions takes the place of the other one, in tiles of its own, if it
+// has any, and without splitting sums. Both ways add the same products, in an order of their own.
+#pragma once
+
+#include <optional>
+
+#include "codegen/contraction_choice.h"
+#include "codegen/plan_builder.h"
+
+namespace ricci::codegen {
+
+struct PaddedFactor {
+    Kernel copy;
+    Kernel product;         ///< without the conditions, of the copy
+    std::size_t count = 0;  ///< a buffer: how many of the other factor are not finite
+};
+
+/// Both kernels; adds the copy's buffer and the steps that count. `choice` are the best tiles of
+/// the kernel as it is, if it has any, `cycles` what it takes in them or without tiles. Nothing
+/// where the kernel has good tiles whose lanes need no masks or whose masks cost nothing, where the
+/// conditions are other ones than intervals of what one operand is read at, or where copying costs
+/// more than it saves.
+[[nodiscard]] std::optional<PaddedFactor> with_padded_factor(
+    const Kernel& kernel, const std::optional<ContractionChoice>& choice, double cycles,
+    PlanBuilder& builder);
+
+}  // namespace ricci::codegen
