@@ -35,8 +35,8 @@ using Set = std::uint32_t;  ///< of factors, or of indices: a bit each
 
 class Order {
   public:
-    Order(EquationMaker& make, const BoundEquation& equation, std::vector<BoundEquation>& result)
-        : make_(make), program_(make.program()), equation_(equation), result_(result) {}
+    Order(EquationMaker& make, BoundEquation equation, std::vector<BoundEquation>& result)
+        : make_(make), program_(make.program()), equation_(std::move(equation)), result_(result) {}
 
     /// Adds the equations in a better order; false, and nothing done, where there is none.
     bool run(double least_points) {

@@ -52,8 +52,8 @@ struct Kernel {
     std::optional<std::uint32_t> value_let = std::nullopt;
     Conditions conditions;
     std::vector<Store> writes;  ///< values over the free axes and Let 0
-    /// Forms of the free axes: where one is below 0, nothing depends on what is reduced there, and
-    /// it need not be.
+    /// Forms of the free axes: where one is below 0, nothing depends on what is reduced there, or,
+    /// of kernels that reduce nothing, reads what they write (codegen/lane_span.h).
     std::vector<AffineForm> needed_where;
     /// Free axes along which two points may write one element: they run in order in one task.
     std::vector<VarId> colliding;

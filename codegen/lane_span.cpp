@@ -1,6 +1,7 @@
 // codegen/lane_span.cpp – rows of which only a part need be computed
 #include "codegen/lane_span.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/integer.h"
@@ -9,14 +10,23 @@
 
 namespace ricci::codegen {
 
+bool may_have_spans(const Kernel& kernel) {
+    constexpr double least_cost = 10;  // to write takes as long as less
+    constexpr std::int64_t least_row = 64;
+    if (kernel.body || kernel.writes.size() != 1 || kernel.has_meeting_writes() ||
+        write_cost(kernel) < least_cost)
+        return false;
+    const Store& write = kernel.writes.front();
+    return !write.combine && !write.at.computed &&
+           std::ranges::any_of(kernel.free, [&](const Axis& axis) {
+               return axis.extent >= least_row && write.at.affine.coefficient(axis.var) == 1;
+           });
+}
+
 std::optional<LaneSpan> lane_span(const Kernel& kernel, const Axis& lane, std::int64_t width) {
     constexpr std::int64_t least_turns = 4;  // fewer are not worth three loops
-    constexpr double least_cost = 10;        // what is written takes as long as less
-    if (kernel.body || kernel.writes.size() != 1 || lane.extent < least_turns * width ||
-        write_cost(kernel) < least_cost)
-        return std::nullopt;
+    if (!may_have_spans(kernel) || lane.extent < least_turns * width) return std::nullopt;
     const Store& write = kernel.writes.front();
-    if (write.combine || write.at.computed || kernel.has_meeting_writes()) return std::nullopt;
     LaneSpan span{std::nullopt, std::nullopt, write};
     std::vector<AffineForm> forms = kernel.needed_where;
     span.otherwise.value = make_number(write.value->dtype, 0);
@@ -41,11 +51,12 @@ std::optional<LaneSpan> lane_span(const Kernel& kernel, const Axis& lane, std::i
 Body turns_in_span(Kernel& kernel, const LaneSpan& span, const std::string& name,
                    const LoopBound& lower, const LoopBound& upper, std::int64_t width,
                    const std::function<Body(const AffineForm& start)>& computed,
-                   const std::function<Body(const AffineForm& start)>& otherwise) {
+                   const std::function<Body(const AffineForm& start)>& filled) {
     Nest& nest = kernel.nest;
     Body body;
     LoopBound first = lower;
     LoopBound end = upper;
+    LoopBound rest = lower;
     // The turn that the place is in, counted from one before all: a LetVar divides no negative
     // form.
     const auto turn_of = [&](const char* which, const AffineForm& place) {
@@ -57,8 +68,10 @@ Body turns_in_span(Kernel& kernel, const LaneSpan& span, const std::string& name
     };
     if (span.lower) {
         const AffineForm place = turn_of("_first", *span.lower);
-        append(body, make_turns(nest, name, lower, with(upper, place), width, otherwise));
+        append(body, make_turns(nest, name, lower, with(upper, place), width, filled));
         first = with(std::move(first), place);
+        // No point twice: a row may have none to compute, and an update reads what it writes.
+        rest = with(std::move(rest), place);
     }
     std::optional<AffineForm> last;
     if (span.upper) {
@@ -66,7 +79,8 @@ Body turns_in_span(Kernel& kernel, const LaneSpan& span, const std::string& name
         end = with(std::move(end), *last);
     }
     append(body, make_turns(nest, name, std::move(first), std::move(end), width, computed));
-    if (last) append(body, make_turns(nest, name, with(lower, *last), upper, width, otherwise));
+    if (last)
+        append(body, make_turns(nest, name, with(std::move(rest), *last), upper, width, filled));
     return body;
 }
 

@@ -20,16 +20,18 @@ struct LaneSpan {
     Store otherwise;  ///< what the others get
 };
 
-/// The span of a kernel that reduces nothing; nothing where all of a row is computed, or where rows
-/// are short.
+/// Whether a kernel writes rows that are long and dear enough to be computed in part.
+[[nodiscard]] bool may_have_spans(const Kernel& kernel);
+
+/// The span of such a kernel in turns of `width`; nothing where all of each row is computed.
 [[nodiscard]] std::optional<LaneSpan> lane_span(const Kernel& kernel, const Axis& lane,
                                                 std::int64_t width);
 
 /// Turns of `width` points from `lower` (a multiple of it) to `upper`: those that meet the span by
-/// `computed`, the others by `otherwise`.
+/// `computed`, the others by `filled`; each once.
 [[nodiscard]] Body turns_in_span(Kernel& kernel, const LaneSpan& span, const std::string& name,
                                  const LoopBound& lower, const LoopBound& upper, std::int64_t width,
                                  const std::function<Body(const AffineForm& start)>& computed,
-                                 const std::function<Body(const AffineForm& start)>& otherwise);
+                                 const std::function<Body(const AffineForm& start)>& filled);
 
 }  // namespace ricci::codegen

@@ -70,7 +70,7 @@ void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& buil
 
 /// A reduction of two operands, tiled in registers. False, and nothing done, when the kernel is not
 /// one, or when it is so small or thin that `otherwise` costs less.
-[[nodiscard]] bool lower_contraction(const Kernel& kernel, const LanePlan& otherwise,
+[[nodiscard]] bool lower_contraction(const Kernel& written, const LanePlan& otherwise,
                                      PlanBuilder& builder, Splitting splitting);
 
 /// The kernel as serial loops over its axes, one task.

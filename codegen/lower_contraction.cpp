@@ -56,46 +56,42 @@ std::optional<Kernel> with_masked_results(const Kernel& kernel) {
 /// `sum[o,u,v]` in this order, the gradient of a 3x3 convolution of 16x14x14x256, channels last,
 /// took 65 ms, now 30 (Zen 4).
 std::optional<Kernel> with_runs_of_rows(const Kernel& kernel, const Contraction& contraction) {
-    constexpr std::int64_t least_apart = 32;  // elements: two lines
+    constexpr std::int64_t least_apart = 32;  // elements: two lines of f32
+    constexpr std::int64_t least_run = 16;
     const auto is_contiguous = [](const Operand& operand, const Axis& axis) {
         const auto* load = std::get_if<Load>(&operand.term->term);
         return load != nullptr && load->at.affine.coefficient(axis.var) == 1;
     };
-    // `dB[g,f,b,c] := A[d,e,g,a]*dC[a,b,c,d,e,f]` of 16 and 24 reads a line for each e: 22 ms,
-    // else 31.
+    // Lines that serve several points, or follow each other:
+    // `dB[g,f,b,c] := A[d,e,g,a]*dC[a,b,c,d,e,f]` of 16 and 24 reads a line for each e, 22 ms,
+    // not 31.
     const auto shares_lines = [&](const Operand& columns) {
         if (!is_contiguous(columns, contraction.lane)) return false;
         const auto& load = std::get<Load>(columns.term->term);
         return std::ranges::any_of(kernel.reduced, [&](const Axis& axis) {
             const std::int64_t step = std::abs(load.at.affine.coefficient(axis.var));
-            const std::int64_t near = std::max(contraction.lane.extent, least_apart);
-            return step > 0 && step < near;
+            return step > 0 && step < std::max(contraction.lane.extent, least_apart);
         });
     };
     if (std::ranges::any_of(contraction.column_operands, shares_lines)) return std::nullopt;
-    const auto is_run_of_columns = [&](const Axis& axis) {
-        constexpr std::int64_t least_run = 16;
-        return axis.extent >= least_run &&
-               std::ranges::any_of(contraction.column_operands, [&](const Operand& columns) {
-                   return is_contiguous(columns, axis);
-               });
+    const auto is_run = [&](const Axis& axis) {
+        return std::ranges::any_of(contraction.row_operands,
+                                   [&](const Operand& rows) { return is_contiguous(rows, axis); });
     };
-    for (const Axis& axis : kernel.reduced) {
-        const bool is_run = std::ranges::any_of(contraction.row_operands, [&](const Operand& rows) {
-            return is_contiguous(rows, axis);
-        });
-        if (!is_run) continue;
-        // `dB[e,c] := A[d,b,e,a]*dC[a,b,c,d]` of 72 each is packed in runs of d: 77 ms, else 85.
-        const bool is_other_run = std::ranges::any_of(kernel.reduced, [&](const Axis& other) {
-            return other != axis && is_run_of_columns(other);
-        });
-        if (axis == kernel.reduced.back() || is_other_run) return std::nullopt;
-        Kernel ordered = kernel;
-        const auto place = std::ranges::find(ordered.reduced, axis);
-        std::rotate(place, place + 1, ordered.reduced.end());
-        return ordered;
-    }
-    return std::nullopt;
+    const auto run = std::ranges::find_if(kernel.reduced, is_run);
+    if (run == kernel.reduced.end() || is_run(kernel.reduced.back())) return std::nullopt;
+    // Panels are packed in runs of their own: `dB[e,c] := A[d,b,e,a]*dC[a,b,c,d]` of 72 each takes
+    // 77 ms, in runs of a, 85.
+    for (const Axis& axis : kernel.reduced)
+        if (axis != *run && axis.extent >= least_run &&
+            std::ranges::any_of(contraction.column_operands, [&](const Operand& columns) {
+                return is_contiguous(columns, axis);
+            }))
+            return std::nullopt;
+    Kernel ordered = kernel;
+    const auto place = std::ranges::find(ordered.reduced, *run);
+    std::rotate(place, place + 1, ordered.reduced.end());
+    return ordered;
 }
 
 /// Kernels that together do what one does.
@@ -163,7 +159,8 @@ Parts split_columns_of_any(const Kernel& kernel, const ContractionChoice& choice
 }
 
 /// A product that is the same as long as one factor is finite, and the kernel as it is where that
-/// is not. `cycles` are what it takes then. False, and nothing done, where there is none.
+/// is not. `cycles` are those of the kernel as it is, in its best way, tiles or not. False, and
+/// nothing done, where there is none.
 bool lower_if_finite(const Kernel& kernel, const std::optional<ContractionChoice>& choice,
                      double cycles, PlanBuilder& builder, Splitting splitting) {
     const auto lower_both = [&](Kernel product, std::size_t count, bool is_careful) {
@@ -180,7 +177,7 @@ bool lower_if_finite(const Kernel& kernel, const std::optional<ContractionChoice
         }
         builder.end_condition();
     };
-    // The kernel itself, below, comes here again.
+    // The kernel as it is, without tiles, comes here again.
     if (!choice && splitting == Splitting::done) return false;
     if (auto padded = with_padded_factor(kernel, choice, cycles, builder)) {
         lower(std::move(padded->copy), builder);
@@ -295,7 +292,10 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
     if (masked) choice = choose_contraction(*masked, target);
     std::optional<Kernel> ordered;
     if (choice) ordered = with_runs_of_rows(masked ? *masked : written, choice->contraction);
-    if (ordered) choice = choose_contraction(*ordered, target);
+    if (auto found = ordered ? choose_contraction(*ordered, target) : std::nullopt)
+        choice = std::move(found);
+    else
+        ordered.reset();
     const Kernel& kernel = ordered ? *ordered : masked ? *masked : written;
     // A product with few columns may have its lanes where the other plan has them: they are read
     // where they stand, and what little is written far apart costs less than packing.
@@ -306,7 +306,8 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
     const double others = std::min(otherwise.cycles, choice ? choice->cycles : otherwise.cycles);
     if (lower_as_tiled_product(kernel, others, builder, splitting)) return true;
     const bool is_forced = target.forced == Forced::tiles && choice.has_value();
-    if (lower_if_finite(kernel, choice, is_forced ? choice->cycles : others, builder, splitting))
+    if ((choice || !masked) &&
+        lower_if_finite(kernel, choice, is_forced ? choice->cycles : others, builder, splitting))
         return true;
     if (!choice || (!is_forced && choice->cycles >= otherwise.cycles))
         return lower_in_copied_lanes(kernel, otherwise.cycles, builder, splitting);

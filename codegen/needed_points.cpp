@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "base/integer.h"
 #include "codegen/kernel_places.h"
+#include "codegen/lane_span.h"
 #include "codegen/nest_build.h"
 
 namespace ricci::codegen {
@@ -120,25 +122,25 @@ std::optional<std::map<std::int64_t, Axis>> axes_by_step(const std::vector<Axis>
 }
 
 /// The point of the writer that a read is of: for each of its axes a form of the reader's. Nothing
-/// where another point may have the same place.
+/// where one of them may leave its axis: the place would then be that of another point.
 class ReadPoint {
   public:
     static std::optional<ReadPoint> of(const Read& read, const Kernel& reader, const Store& write,
                                        const std::map<std::int64_t, Axis>& written) {
         constexpr std::int64_t most_digit = 1 << 20;  // products stay in 64 bits
         ReadPoint point;
-        // Places are numbers whose digits are the writer's axes, each coefficient one with digits
-        // of either sign.
-        for (auto step = written.rbegin(); step != written.rend(); ++step)
-            point.axes_.push_back({step->second, {}});
+        // Places are numbers whose digits are the writer's axes. Each coefficient is written with
+        // digits of either sign, so that that of i in S[i,i-r] is a row and a column.
+        for (const auto& [step, axis] : written | std::views::reverse)
+            point.axes_.push_back({axis, {}});
         const auto add = [&](std::int64_t coefficient, const AffineForm& unit) {
-            auto axis = point.axes_.begin();
-            for (auto step = written.rbegin(); step != written.rend(); ++step, ++axis) {
-                const std::int64_t digit =
-                    floor_div(2 * coefficient + step->first, 2 * step->first);
+            auto own = point.axes_.begin();
+            for (const auto& [step, axis] : written | std::views::reverse) {
+                const std::int64_t digit = floor_div(2 * coefficient + step, 2 * step);
                 if (digit > most_digit || digit < -most_digit) return false;
-                coefficient -= digit * step->first;
-                axis->place = axis->place + digit * unit;
+                coefficient -= digit * step;
+                own->place = own->place + digit * unit;
+                ++own;
             }
             return coefficient == 0;
         };
@@ -158,7 +160,7 @@ class ReadPoint {
         for (const std::vector<Axis>& axes : {reader.free, reader.reduced})
             for (const Axis& axis : axes) {
                 const auto solution = solutions_.find(axis.var);
-                // A range of one axis is that of the writer's own, or says nothing of rows.
+                // A form of one axis bounds all rows alike.
                 if (solution == solutions_.end() || solution->second.terms.size() < 2) continue;
                 add_moved(forms, form(axis.var));
                 add_moved(forms, form(axis.extent - 1) - form(axis.var));
@@ -232,16 +234,6 @@ Forms common(const Forms& a, const Forms& b) {
     return both;
 }
 
-/// Whether rows may be computed in part (codegen/lane_span.h): one next to the other in memory.
-bool has_long_rows(const Kernel& kernel) {
-    constexpr std::int64_t least_points = 64;
-    return std::ranges::all_of(kernel.writes, [&](const Store& write) {
-        return std::ranges::any_of(kernel.free, [&](const Axis& axis) {
-            return axis.extent >= least_points && write.at.affine.coefficient(axis.var) == 1;
-        });
-    });
-}
-
 class NeededPoints {
   public:
     NeededPoints(std::vector<Kernel>& kernels, const Plan& plan,
@@ -265,9 +257,10 @@ class NeededPoints {
             }
             if (needed) kernel.needed_where = without_large(*needed);
         }
-        // Conditions keep axes apart; what others need has been passed on.
+        // Conditions keep axes apart, so they stay only where they save something; what others need
+        // has been passed on.
         for (Kernel& kernel : kernels_)
-            if (!kernel.body && !has_long_rows(kernel)) kernel.needed_where.clear();
+            if (!kernel.body && !may_have_spans(kernel)) kernel.needed_where.clear();
     }
 
   private:

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -164,8 +165,8 @@ class SharedOperands {
     [[nodiscard]] std::int64_t neighbours(const BoundEquation& equation,
                                           const Access& access) const {
         std::int64_t count = 1;
-        for (auto subscript = access.at.rbegin(); subscript != access.at.rend(); ++subscript) {
-            const std::vector<LinearForm> forms = forms_in(*subscript);
+        for (const Expr subscript : access.at | std::views::reverse) {
+            const std::vector<LinearForm> forms = forms_in(subscript);
             if (forms.size() != 1) break;
             const std::optional<StridedForm> form = strided_form(equation, forms[0]);
             if (!form) break;

@@ -179,7 +179,7 @@ class Inliner {
         moved_.insert(made);
     }
 
-    /// Of `c ? x : 0` the x where `c` is known to hold.
+    /// Of `c ? x : 0` the x where `c` is known to hold; another branch than 0 may decide its type.
     static Expr decided(Expr value, Expr user, Expr access) {
         if (!is_apply(value, Op::select)) return value;
         const std::vector<Expr>& args = std::get<Apply>(value->term).args;

@@ -6,7 +6,8 @@
 namespace ricci {
 
 /// The program with temporaries used once replaced by their values, where that reads the same
-/// elements and computes nothing more often. Terms are built in the program's context.
+/// elements and computes nothing more often; `c ? x : 0` by x where c is known to hold. Terms are
+/// built in the program's context.
 [[nodiscard]] Program inline_temporaries(Program program);
 
 }  // namespace ricci

@@ -274,7 +274,9 @@ TensorId Derivation::define_temporary(std::string name, const Gathered& what) {
 
 std::vector<Expr> Derivation::support_of(const Access& element) const {
     const auto found = supports_.find(element.tensor);
-    if (found == supports_.end()) return {};
+    const auto is_modified = [](Expr at) { return std::holds_alternative<Modified>(at->term); };
+    // `wrap(i+1)` stands in no condition.
+    if (found == supports_.end() || std::ranges::any_of(element.at, is_modified)) return {};
     std::unordered_map<std::uint32_t, Expr> places;
     for (std::size_t d = 0; d < element.at.size(); ++d)
         places.emplace(static_cast<std::uint32_t>(found->second.indices[d]), element.at[d]);

@@ -58,7 +58,7 @@ class Reverse : Derivation {
     void pull_back_combination(const Equation& equation, TensorId d);
     void pull_back_value(const Equation& equation, TensorId d);
     void pull_back_term(const Differentiated& what, Relation relation);
-    std::vector<Expr> support_of_cotangent(const Equation& equation, Expr element);
+    std::vector<Expr> asked_of_cotangent(const Equation& equation, Expr element);
 
     TensorId cotangent_of(const Equation& equation);
     Gathered total(TensorId tensor) { return sum_of(tensor, contributions_[tensor]); }
@@ -152,7 +152,7 @@ void Reverse::pull_back_combination(const Equation& equation, TensorId d) {
 void Reverse::pull_back_value(const Equation& equation, TensorId d) {
     const Expr element = context_.access(d, equation.at);
     Cotangent upstream{.guard = Expr(), .value = element};
-    for (const Expr condition : support_of_cotangent(equation, element))
+    for (const Expr condition : asked_of_cotangent(equation, element))
         upstream = where(context_, condition, upstream);
     Relation relation{.array = {},
                       .indices = equation.indices,
@@ -205,19 +205,19 @@ TensorId Reverse::cotangent_of(const Equation& equation) {
     const TensorId d = define_temporary(names_.unique("d" + program_.at(equation.target).name),
                                         total(equation.target));
     if (equation.previous) return d;
-    // The only reader asks for these conditions itself.
+    // `pull_back_value` is the only reader, and asks for the same conditions.
     Equation& made = program_.equations.back();
-    made.value = without_guards(context_, made.value,
-                                support_of_cotangent(equation, context_.access(d, made.at)));
+    made.value = without_known_guards(context_, made.value,
+                                      asked_of_cotangent(equation, context_.access(d, made.at)));
     return d;
 }
 
-/// Conditions of points, all of which hold wherever a cotangent's element for an equation is not 0,
-/// as far as they matter: what the equation makes of other points may be infinite. A sum of
-/// products makes 0 of 0 and finite numbers; of its conditions only bounds of loops are of use.
-std::vector<Expr> Reverse::support_of_cotangent(const Equation& equation, Expr element) {
+/// What the pullback of an equation asks of its points: conditions that hold wherever the cotangent
+/// is not 0. What the equation makes of other points may be infinite. Products and sums of finite
+/// numbers make 0 of 0; what they reduce is asked for bounds of loops alone.
+std::vector<Expr> Reverse::asked_of_cotangent(const Equation& equation, Expr element) {
     const auto* reduce = std::get_if<Reduce>(&equation.value->term);
-    const bool is_product =
+    const bool is_finite =
         reduce != nullptr && !contains(reduce->body, [](Expr e) {
             const auto* apply = std::get_if<Apply>(&e->term);
             if (apply == nullptr || (apply->op == Op::pow && is_literal(apply->args[1], 2)))
@@ -226,7 +226,7 @@ std::vector<Expr> Reverse::support_of_cotangent(const Equation& equation, Expr e
                    apply->op != Op::abs2;
         });
     std::vector<Expr> conditions = support_of(std::get<Access>(element->term));
-    if (is_product) std::erase_if(conditions, [](Expr each) { return !is_loop_bound(each); });
+    if (is_finite) std::erase_if(conditions, [](Expr each) { return !is_loop_bound(each); });
     return conditions;
 }
 

@@ -226,8 +226,8 @@ class Shifts {
         return {};
     }
 
-    /// `isfinite(x) ? x : constant` counts as x; so does `c ? x : 0` of a factor, which 0 is of any
-    /// degree, and `c ? x : -inf` of a sum.
+    /// `isfinite(x) ? x : constant` counts as x, `c ? x : 0` as the factor x, of which 0 is any
+    /// multiple, `c ? x : -inf` as the sum x.
     Degrees of_choice(const Apply& apply) {
         const Degrees& yes = terms_.at(apply.args[1]);
         const Degrees& no = terms_.at(apply.args[2]);
@@ -241,11 +241,12 @@ class Shifts {
         return {};
     }
 
-    /// Whether a constant beside another term shifts as that does.
-    static bool is_of_any_degree(Expr constant, const Degrees& other) {
-        if (other.kind == Degrees::Kind::factor) return is_literal(constant, 0);
+    /// Whether a shift of the other branch leaves this one as it is: 0 of a factor, infinities of a
+    /// sum.
+    static bool is_of_any_degree(Expr branch, const Degrees& other) {
+        if (other.kind == Degrees::Kind::factor) return is_literal(branch, 0);
         constexpr double inf = std::numeric_limits<double>::infinity();
-        const Expr magnitude = is_apply(constant, Op::neg) ? operands(constant)[0] : constant;
+        const Expr magnitude = is_apply(branch, Op::neg) ? operands(branch)[0] : branch;
         return is_literal(magnitude, inf) || is_literal(magnitude, -inf);
     }
 

@@ -29,7 +29,7 @@ Expr with_saved_quotient(Context& context, Expr cotangent, const Apply& quotient
 }
 
 /// Whether an array holds the node's value wherever its cotangent counts: it is the whole term, or
-/// the exponential of `c ? exp(x) : 0` and nothing else.
+/// the one branch of `c ? x : 0`, used nowhere else, which is guarded where it is not taken.
 bool is_saved(Expr node, const Differentiated& what, const ActiveNodes& nodes) {
     if (!what.saved || node == what.term) return bool(what.saved);
     if (!is_apply(what.term, Op::select)) return false;

@@ -19,7 +19,8 @@ bool has(const std::vector<Expr>& conditions, Expr condition) {
     return std::ranges::find(conditions, condition) != conditions.end();
 }
 
-/// Of what is read at places that are data, `?:` restricts what is looked at, as reducers do.
+/// Such reads may be inside only under the other conditions that stand beside them, so they are not
+/// moved without them.
 bool reads_at_data(Expr e) {
     return contains(e, [](Expr node) {
         const auto* access = std::get_if<Access>(&node->term);
@@ -69,7 +70,7 @@ class Finder {
         return kept(conditions);
     }
     /// Of a product.
-    Support all(const std::vector<Expr>& factors, const ExprMap<Support>& found) const {
+    static Support all(const std::vector<Expr>& factors, const ExprMap<Support>& found) {
         Support both = std::vector<Expr>{};
         for (const Expr factor : factors) {
             const Support& own = found.at(factor);
@@ -92,7 +93,8 @@ class Finder {
         }
         return common;
     }
-    /// Those that can be told from the derivative's own indices, wherever these are.
+    /// Those that can be told from the derivative's own indices, wherever these are. One of sizes
+    /// alone excludes no point.
     [[nodiscard]] std::vector<Expr> kept(std::vector<Expr> conditions) const {
         std::erase_if(conditions, [&](Expr condition) {
             const std::vector<IndexId> free = free_indices(condition);
@@ -117,7 +119,7 @@ std::vector<Expr> support(const Gathered& derivative,
         .value_or(std::vector<Expr>{});
 }
 
-Expr without_guards(Context& context, Expr derivative, const std::vector<Expr>& conditions) {
+Expr without_known_guards(Context& context, Expr derivative, const std::vector<Expr>& conditions) {
     return rewrite(context, derivative, [&](Expr e) {
         if (!is_apply(e, Op::select)) return e;
         const std::vector<Expr>& args = std::get<Apply>(e->term).args;

@@ -13,8 +13,8 @@ namespace ricci::grad {
 [[nodiscard]] std::vector<Expr> support(
     const Gathered& derivative, const std::function<std::vector<Expr>(const Access&)>& supports);
 
-/// The derivative without guards that hold wherever it is read; `c ? d : 0` is d.
-[[nodiscard]] Expr without_guards(Context& context, Expr derivative,
-                                  const std::vector<Expr>& conditions);
+/// The derivative, read only where all of the conditions hold: `c ? d : 0` is d where c is of them.
+[[nodiscard]] Expr without_known_guards(Context& context, Expr derivative,
+                                        const std::vector<Expr>& conditions);
 
 }  // namespace ricci::grad

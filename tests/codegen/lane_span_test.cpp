@@ -43,9 +43,22 @@ TEST_CASE("a triangle is computed up to the diagonal, the rest of its rows fille
           "0..min(288, 16*j0_first - 16) by 16; max(0, 16*j0_first - 16)..288 by 16; ");
     CHECK(loops_of("Y[i,j] := j >= i-40 && j < i+30 ? exp(A[i,j]) : -1.5", square, "Y") ==
           "0..176 by 16; 0..min(112, 16*j0_first - 48) by 16; max(0, 16*j0_first - 48)..min(112, "
-          "16*j0_last) by 16; max(0, 16*j0_last)..112 by 16; ");
+          "16*j0_last) by 16; max(0, 16*j0_first - 48, 16*j0_last)..112 by 16; ");
     CHECK(loops_of("Y[i,j] := j >= i && A[i,j] > 0 ? exp(A[i,j]) : A[0,j]", square, "Y") ==
           "0..208 by 16; 0..min(80, 16*j0_first) by 16; max(0, 16*j0_first)..80 by 16; ");
+}
+
+TEST_CASE("no point of a row is written twice, whatever is left of it") {
+    for (const std::string text : {
+             "A[i,j] = j >= i && j < 60-i ? exp(A[i,j]) : 2*A[i,j]",
+             "A[i,j] = j <= i ? exp(A[i,j]) : A[i,j] + 1",
+             "Y[i,j] := j >= 2*i && j < 60-i ? exp(A[i,j]) : A[i,j]",
+             "Y[i,j] := j >= i+400 ? exp(A[i,j]) : A[i,j]",
+         }) {
+        CAPTURE(text);
+        CHECK(compiled_difference(bound(text, square), square) == "");
+        check_values(text, {{"A", array({40, 80})}});
+    }
 }
 
 TEST_CASE("what later kernels read of a temporary in part is computed in that part") {

@@ -64,7 +64,7 @@ TEST_CASE("a point has no distance to itself") {
     check_gradients(text, at);
 }
 
-TEST_CASE("the condition of a later statement stands once, and bounds what it can") {
+TEST_CASE("the condition of a later statement is taken over, and bounds what it can") {
     CHECK(gradient_of_a("E[s,t] := exp(A[s,t]); Y[s] := sum[t | t <= s](E[s,t])") ==
           "dA[s,t] := t <= s ? dY[s]*exp(A[s,t]) : 0");
     CHECK(gradient_of_a("L[i] := log(A[i]); Y[i] := A[i] > 0 ? L[i] : 0") ==
@@ -119,6 +119,12 @@ TEST_CASE("gradients under conditions of later statements agree with differences
              "S[i,j] := A[i,k]*B[j,k]; T[i,j] := j+i < 4 ? S[i,j]^2 : 0; Y[i] := c[j]*T[j,i]",
              "S[i,j] := prod[k](A[i,k]*B[j,k]); Y[i] := sum[j | j > i](S[i,j])*c[i]",
              "S[i,j] := max[k](A[i,k]*B[j,k]); Y[i] := sum[j | j > i](S[i,j])*c[i]",
+             "S[i,j] := A[i,j]; S[wrap(i+1),j] += exp(B[i,j]); Y[i] := sum[j | j <= "
+             "i](S[i,j])*c[i]",
+             "S[i,j] := A[i,j]; S[pad(i+1,1),j] += exp(B[i,j]); Y[i] := sum[j | j <= "
+             "i](S[i,j])*c[i]",
+             "S[i,j] := A[i,j]; S[clamp(i+1),j] += exp(B[i,j]); Y[i] := sum[j | j <= "
+             "i](S[i,j])*c[i]",
              "S[i,j] := A[i,j]; S[i,0] += B[i,1]; Y[i] := sum[j | j <= i](S[i,j]^2)*c[i]",
              "S[i,j] := A[i,j]; S[i,0] *= B[i,1]; Y[i] := sum[j | j <= i](S[i,j]^2)*c[i]",
              "S[i,j] := A[i,j]; S[i,0] = B[i,1]; Y[i] := sum[j | j <= i](S[i,j]^2)*c[i]",
