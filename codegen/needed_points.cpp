@@ -224,7 +224,20 @@ class ReadPoint {
     std::map<VarId, AffineForm> solutions_;  ///< of the reader's axes
 };
 
-/// What both ask: of two forms that differ by a constant the weaker one.
+/// The same conditions, each once: of forms that differ by a constant the strongest one.
+Forms each_once(const Forms& forms) {
+    Forms once;
+    for (const AffineForm& each : forms) {
+        const auto same = std::ranges::find(once, each.terms, &AffineForm::terms);
+        if (same == once.end())
+            once.push_back(each);
+        else
+            same->constant = std::min(same->constant, each.constant);
+    }
+    return once;
+}
+
+/// What both ask, each once: of two forms that differ by a constant the weaker one.
 Forms common(const Forms& a, const Forms& b) {
     Forms both;
     for (const AffineForm& one : a)
@@ -284,7 +297,7 @@ class NeededPoints {
                 if (read.is_computed) return std::nullopt;
                 const auto point = ReadPoint::of(read, reader, write, *written);
                 if (!point) return std::nullopt;
-                Forms own = point->asked(read, reader);
+                Forms own = each_once(point->asked(read, reader));
                 std::erase_if(own, [&](const AffineForm& form) {  // of all points
                     return value_range(kernel, form).first >= 0;
                 });

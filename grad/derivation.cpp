@@ -252,7 +252,7 @@ TensorId Derivation::define(Tensor tensor, const Gathered& what) {
 
 void Derivation::define(TensorId target, const Gathered& what) {
     std::vector<Expr> conditions =
-        support(what, [&](const Access& element) { return support_of(element); });
+        support(program_, what, [&](const Access& element) { return support_of(element); });
     if (!conditions.empty()) supports_[target] = {what.indices, std::move(conditions)};
     program_.equations.push_back({.target = target,
                                   .at = values_of(what.indices),

@@ -101,6 +101,17 @@ TEST_CASE("what is read along diagonals or backwards is a condition of the point
                      signature) == "");
 }
 
+TEST_CASE("a condition that a statement says twice counts once, however often it reads") {
+    std::string reads = "1";
+    for (int n = 0; n < 40; ++n) reads += "*cos(T[i]+" + std::to_string(n) + ")";
+    const Signature signature = {{"A", array({40, 5})}};
+    const std::string text =
+        "T[i] := A[i,k]; "
+        "Z[j] := sum[i | i > 2](sum[k | k <= i && i > 2](" +
+        reads + "*A[k,j]))";
+    CHECK(compiled_difference(bound(text, signature), signature) == "");
+}
+
 TEST_CASE("conditions of large numbers leave everything summed") {
     CHECK(conditions("S[i,j] := A[i,k]*B[k,j]; "
                      "m[i] := sum[j | j*300000000000000000 >= i](S[i,j])",

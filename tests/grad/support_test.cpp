@@ -56,6 +56,35 @@ TEST_CASE("infinite values that a later statement leaves out have the gradient 0
           Values{0, 0, -0.25, -0.0625, 0, 0});
 }
 
+TEST_CASE("places that no later statement reads have the gradient 0 where a condition says which") {
+    CHECK(gradient_of_a("E[i,j] := exp(A[i,j]); X[s] := sum[t | t < s](E[s,t]);"
+                        "Y[s] := X[s] + E[s,s]") ==
+          "dA[i,j] := j == i || j < i ? ((j == i ? dY[i] : 0) + (j < i ? dY[i] : 0))*exp(A[i,j]) : "
+          "0");
+    CHECK(gradient_of_a("E[i,j] := exp(A[i,j]); Y[s] := E[s,s+1]") ==
+          "dA[i,j] := j == i+1 && i < size(dY,0) ? sum[s | i == s && j == s+1](dY[s])*exp(A[i,j]) "
+          ": 0");
+    CHECK(gradient_of_a("E[i] := exp(A[i]); Y[s+_] := E[s] where s in 5:7") ==
+          "dA[i] := i >= 5 && i < 7 ? sum[s in 5:7 | i == s](dY[s-5])*exp(A[i]) : 0");
+    CHECK(gradient_of_a("E[i,j] := exp(A[i,j]); Y[s] := sum[t | size(A,0) > 3](E[s,t])") ==
+          "dA[i,j] := size(A,0) > 3 ? dY[i]*exp(A[i,j]) : 0");
+    const Array off_diagonal = Array::from<double>({1000, 0, 1000, 1000, 1000, 0, 0, 0, 0}, {3, 3});
+    CHECK(values(gradient_at("E[i,j] := exp(A[i,j]); Y[s] := E[s,s+1]", {{"A", off_diagonal}},
+                             {2})) == Values{0, 1, 0, 0, 0, 1, 0, 0, 0});
+    const Arrays at = {{"A", numbers({6, 6})}, {"c", numbers({6})}};
+    for (const std::string text : {
+             "E[i,j] := exp(A[i,j]); Y[s] := E[s,s+1]*c[s] where s in 0:5",
+             "E[i,j] := exp(A[i,j]); Y[s] := sum[r in 0:3](E[s,s+r])*c[s] where s in 0:4",
+             "E[i,j] := exp(A[i,j]); Y[s] := E[s,5-s]*c[s]",
+             "E[i,j] := exp(A[i,j]); Y[s] := E[2*s-s,s] + c[s]",
+             "E[i,j] := exp(A[i,j]); Y[s+_] := E[s,s-1] + E[s-1,s]*c[s] where s in 1:6",
+             "E[i,j] := A[i,k]*A[j,k]; Y[s] := E[s,s+2]*c[s] where s in 0:4",
+         }) {
+        CAPTURE(text);
+        check_gradients(text, at, {"A"});
+    }
+}
+
 TEST_CASE("a point has no distance to itself") {
     const std::string text =
         "r[i,j] := sqrt(sum[k]((A[j,k]-A[i,k])^2)); Y := sum[i,j | i != j](1/r[i,j])";
