@@ -163,7 +163,7 @@ class RankSolver {
         }
         for (const Measure& measure : facts_.measures)
             if (measure.dimension < 0 && !ranks_.contains(measure.name))
-                ranks_.emplace(measure.name, -measure.dimension);
+                ranks_.emplace(measure.name, measured_.at(measure.name));
     }
     [[nodiscard]] int run(std::size_t statement) const { return runs_[statement].value_or(0); }
     [[nodiscard]] const Ranks& ranks() const { return ranks_; }

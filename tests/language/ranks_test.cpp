@@ -80,6 +80,9 @@ TEST_CASE("sizes count the dimensions that are there") {
     CHECK(run("Y[..] := X[..]*size(X,2)", {{"X", ramp({1, 1, 2})}}) == "[[[0, 2]]]");
     CHECK(run("y[i] := size(A,0)*i + size(A,-1) where i in 0:2", {{"A", ramp({2, 3})}}) ==
           "[3, 5]");
+    for (const Shape& shape : {Shape{2, 3}, Shape{5, 2, 3}})
+        CHECK(run("y[i] := i + size(A,-1) where i in 0:size(A,-2)", {{"A", ramp(shape)}}) ==
+              "[3, 4]");
 }
 
 TEST_CASE("a program of runs updates arrays") {
