@@ -32,9 +32,12 @@ std::optional<LaneSpan> lane_span(const Kernel& kernel, const Axis& lane, std::i
     span.otherwise.value = make_number(write.value->dtype, 0);
     if (is_operation(write.value, Op::select)) {
         const auto& args = std::get<Operate>(write.value->term).args;
-        for (AffineForm& each : without_large(necessary_forms(args[0])))
-            forms.push_back(std::move(each));
-        span.otherwise.value = args[2];
+        const std::vector<AffineForm> own = without_large(necessary_forms(args[0]));
+        // The other branch holds where the choice is decided; a number may stand anywhere else.
+        const bool is_number = std::holds_alternative<Constant>(args[2]->term);
+        if (!is_number && !own.empty()) forms.clear();
+        if (is_number || !own.empty()) span.otherwise.value = args[2];
+        forms.insert(forms.end(), own.begin(), own.end());
     }
     for (const AffineForm& each : forms) {
         const std::int64_t step = each.coefficient(lane.var);

@@ -72,6 +72,22 @@ TEST_CASE("what later kernels read of a temporary in part is computed in that pa
                    "E") == "0..min(288, 16*j0_first) by 16; max(0, 16*j0_first)..288 by 16; ");
 }
 
+TEST_CASE("what nothing reads of a row is 0, not the branch of a choice that data decides") {
+    const std::string readers =
+        "y[i] := sum[j | j <= i](E[i,j]); z[i] := y[i] + max[j | j <= i](E[i,j])";
+    const Signature signature = {{"A", array({90, 300})}, {"D", array({90, 300})}};
+    for (const std::string value : {"A[i,j] > 0 ? exp(A[i,j]) : exp(D[i,j])",
+                                    "D[i,j] > 0 ? exp(A[i,j]) : 0", "exp(A[i,j])*D[i,j]"}) {
+        const std::string text = "E[i,j] := " + value + "; " + readers;
+        CAPTURE(text);
+        const BoundProgram program = bound(text, signature);
+        const codegen::Plan plan = codegen::plan(program, example_target(64));
+        const std::string loops = str(plan.nests.front());
+        CHECK(loops.find("E[300*i + j0 + l] = 0.0") != std::string::npos);
+        CHECK(compiled_difference(program, signature) == "");
+    }
+}
+
 TEST_CASE(
     "rows are computed whole where no condition tells one from the other, or where they are "
     "short") {
