@@ -76,20 +76,33 @@ Wide erfc(Wide x) {
 }
 
 Wide gelu(Wide x) {
-    // The square is of x itself: that of x/sqrt(2) rounded would be off by many units.
-    // Above 9 it is x; far below it is 0, and another argument stands in: products that are too
-    // small for a number take processors several times as long as others.
-    const Wide is_far = x < -pick(x, 14.4, 38.6);
-    const Wide bounded = quick_min(select(x < 0.0, abs(x), x.number(9)), abs(x));
-    const Wide a = select(is_far, x.number(1), bounded);
+    // With a = |x| and R(a) = e^(a^2/2) erfc(a/sqrt(2))/2 it is -a R(a) e^(-a^2/2) below 0, and x
+    // less that above. R(a) is a polynomial of t = (a-k)/(a+k), over a+k. The square is of x
+    // itself: that of x/sqrt(2) rounded would be off by many units.
+    // Above 9 it is x, far below it is 0, and 0 stands in for a: products that are too small for a
+    // number take processors several times as long as others.
+    const Wide is_near = (x >= -pick(x, 14.4, 38.6)) & (x <= 9.0);
+    const Wide a = select(is_near, abs(x), x.number(0));
+    const Wide k = pick(x, 3.75, 4);
+    const Wide inverse = 1.0 / (a + k);
+    const Wide share =
+        a * inverse *
+        polynomial((a - k) * inverse,
+                   {0.750294089, -0.588188291, 0.352939606, -0.151520833, 0.0374925062,
+                    0.00120007724, -0.00416901382, 0.00050962501, 0.000443445984},
+                   {0.75528513041575152,     -0.60789664197189075,    0.38713740074222258,
+                    -0.18652185795979609,    0.060396574890553854,    -0.0075401889625000022,
+                    -0.0034796923598991508,  0.0016308183991624418,   0.00013334423252321409,
+                    -0.0002310944944991631,  -1.9077338373809833e-06, 3.5142703398513402e-05,
+                    7.1442449522086566e-07,  -5.9146481029478234e-06, -6.2336239508834352e-07,
+                    1.012062217515794e-06,   2.6010446964149412e-07,  -1.455471420810437e-07,
+                    -7.1865820103978296e-08, 9.0494577853170255e-09,  1.0728312929300407e-08,
+                    1.586071849497151e-09});
     const Pair square = product(a, a);
-    const Wide share = 0.5 * scaled_erfc(a * M_SQRT1_2);
-    // The root of the power: below 0 this may be too small for a number where the product is not.
-    const Wide root = exp_sum(-0.25 * square.high, -0.25 * square.low);
-    const Wide tail = share * root * root;
-    const Wide product_below = select(is_far, x.number(-0.0), x * share * root * root);
-    const Wide below = select(x == -HUGE_VAL, not_a_number(x), product_below);
-    return select(x < 0.0, below, x * (1.0 - tail));
+    const Wide power = exp_sum(-0.5 * square.high, -0.5 * square.low);
+    // Of what is below 0 that leaves -0, and NaN of what is infinite.
+    const Wide above = select(x < 0.0, x * 0.0, x);
+    return multiply_add(-share, power, above);
 }
 
 }  // namespace ricci::codegen::cpu

@@ -65,6 +65,13 @@ def scaled_erfc(t, k):
     a = k * (1 + t) / (1 - t)
     return (1 + 2 * a) * exp(a * a) * erfc(a) - 1
 
+
+def normal_tail(t, k):
+    """(a+k) e^(a^2/2) erfc(a/sqrt(2))/2 with a = k (1+t)/(1-t)."""
+    a = k * (1 + t) / (1 - t)
+    return (a + k) * exp(a * a / 2) * erfc(a / sqrt(2)) / 2
+
+
 # name: (g, weight, low, high, degree f32, degree f64)
 TABLE = {
     # e^r = 1 + r + r^2 g(r)
@@ -106,6 +113,11 @@ TABLE = {
                         mpf(-1), mpf("0.67"), 9, None),
     "scaled_erfc_f64": (lambda t: scaled_erfc(t, 4), lambda t: 1 / (1 + scaled_erfc(t, 4)),
                         mpf(-1), mpf("0.75"), None, 21),
+    # (a+k) e^(a^2/2) erfc(a/sqrt(2))/2 = g(t), t = (a-k)/(a+k), to where gelu is 0
+    "gelu_f32": (lambda t: normal_tail(t, mpf("3.75")), lambda t: 1 / normal_tail(t, mpf("3.75")),
+                 mpf(-1), mpf("0.588"), 8, None),
+    "gelu_f64": (lambda t: normal_tail(t, mpf(4)), lambda t: 1 / normal_tail(t, mpf(4)),
+                 mpf(-1), mpf("0.8124"), None, 21),
     # lgamma(2 + u) = u g(u), |u| <= 1/2
     "lgamma": (at_zero(1 - mp.euler)(lambda u: loggamma(2 + u) / u),
                lambda u: 1 / (at_zero(1 - mp.euler)(lambda v: loggamma(2 + v) / v)(u)),

@@ -203,17 +203,18 @@ Wide quick_min(Wide a, Wide b) { return select(a < b, a, b); }
 Wide nan_max(Wide a, Wide b) { return nan_of(a, quick_max(a, b)); }
 Wide nan_min(Wide a, Wide b) { return nan_of(a, quick_min(a, b)); }
 
+namespace {
+
 /// A constant that its users read from memory as a part of their instructions. As constants of
 /// LLVM's own they would wait in registers, outside of loops: 16 are too few for those of a
 /// function of two polynomials, and LLVM moves them from one register to the next all the time (exp
 /// of f32: 51 instructions a vector with AVX2). It does not know that nothing changes them.
-Wide number_in_memory(Wide like, double number) {
+Wide loaded_number(Wide like, double number) {
     const Wide value = like.number(number);
-    if (like.lanes() == 0 || has_avx512(like)) return value;
     auto& ir = like.ir();
     llvm::Module& module = *ir.GetInsertBlock()->getModule();
-    // A vector of several registers of AVX2 has it in each: LLVM sees that all are one load.
-    constexpr unsigned bits_of_register = 256;
+    // A vector of several registers has it in each: LLVM sees that all are one load.
+    const unsigned bits_of_register = has_avx512(like) ? 512 : 256;
     const unsigned bits = like.is_double() ? 64 : 32;
     const unsigned lanes = std::min(like.lanes(), bits_of_register / bits);
     auto* one = llvm::cast<llvm::Constant>(value.value())->getSplatValue();
@@ -233,12 +234,25 @@ Wide number_in_memory(Wide like, double number) {
     return {ir, ir.CreateShuffleVector(loaded, repeated)};
 }
 
+}  // namespace
+
+Wide number_in_memory(Wide like, double number) {
+    return like.lanes() == 0 || has_avx512(like) ? like.number(number)
+                                                 : loaded_number(like, number);
+}
+
 Wide polynomial(Wide x, std::initializer_list<double> coefficients) {
     RICCI_ASSERT(coefficients.size() != 0, "a polynomial has at least one coefficient");
+    // Half of AVX-512's registers, and others hold what the rest of a function needs.
+    constexpr std::size_t most_in_registers = 16;
+    const bool are_many = x.lanes() != 0 && coefficients.size() > most_in_registers;
     const double* coefficient = coefficients.end() - 1;
     Wide sum = x.number(*coefficient);
-    while (coefficient != coefficients.begin())
-        sum = multiply_add(sum, x, number_in_memory(x, *--coefficient));
+    while (coefficient != coefficients.begin()) {
+        --coefficient;
+        sum = multiply_add(
+            sum, x, are_many ? loaded_number(x, *coefficient) : number_in_memory(x, *coefficient));
+    }
     return sum;
 }
 

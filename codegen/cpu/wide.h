@@ -129,7 +129,8 @@ Wide nan_min(Wide a, Wide b);
 /// A constant of the type and lanes of `like` that takes no register where there are few.
 Wide number_in_memory(Wide like, double number);
 
-/// `c0 + c1*x + c2*x^2 + …` by Horner's rule.
+/// `c0 + c1*x + c2*x^2 + …` by Horner's rule; many coefficients are read from memory, see
+/// `number_in_memory`.
 Wide polynomial(Wide x, std::initializer_list<double> coefficients);
 /// The same by Estrin's scheme (D. E. Knuth, The Art of Computer Programming, vol. 2, section
 /// 4.6.4): sums of neighbours, of neighbours of these with x^2, and so on; the last three by
