@@ -106,7 +106,7 @@ Workload linear(std::int64_t shrink, DType dtype = DType::f32) {
 void add_linear(Suite& suite) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
         const bool is_bf16 = dtype == DType::bf16;
-        if (is_bf16 && !ricci::runtime::has_bf16_pairs()) continue;
+        if (is_bf16 && (!ricci::runtime::has_bf16_pairs() || is_held_to_avx2())) continue;
         suite.add("linear", is_bf16 ? "forward bf16" : "forward", [=](std::int64_t shrink) {
             Workload w = linear(shrink, dtype);
             w.arguments.pop_back();

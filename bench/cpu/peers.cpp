@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 
+#include "codegen/cpu/compile.h"
+
 #include "bench/cpu/eigen.h"
 #include "bench/cpu/xsmm.h"
 
@@ -40,7 +42,9 @@ Blas& blas() {
 
 void open_blas(int threads) {
     const char* kind = nullptr;
-    if (__builtin_cpu_supports("avx512bf16"))
+    if (is_held_to_avx2())
+        kind = "Haswell";
+    else if (__builtin_cpu_supports("avx512bf16"))
         kind = "Cooperlake";
     else if (__builtin_cpu_supports("avx512vl"))
         kind = "SkylakeX";
@@ -151,9 +155,17 @@ std::vector<Array>& kept() {
 
 }  // namespace
 
+bool is_held_to_avx2() {
+    return __builtin_cpu_supports("avx512vl") && codegen::cpu::host_target().vector_bytes < 64;
+}
+
 void open_peers(int threads) {
     the_threads = threads;
     omp_set_num_threads(threads);
+    if (is_held_to_avx2()) {
+        setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+        setenv("LIBXSMM_TARGET", "hsw", 1);
+    }
     open_blas(threads);
 }
 

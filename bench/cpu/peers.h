@@ -13,6 +13,9 @@ namespace bench {
 
 /// Opens the libraries and sets their threads.
 void open_peers(int threads);
+/// Whether RICCI_TARGET asks for AVX2 where there is AVX-512: the libraries do without it then, too
+/// (but Eigen, which is compiled for this machine).
+[[nodiscard]] bool is_held_to_avx2();
 
 /// A matrix as a library sees it: rows x columns of an array, transposed or not.
 struct Matrix {

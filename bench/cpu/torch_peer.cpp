@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/cpu/peers.h"
+
 namespace bench {
 namespace {
 
@@ -103,7 +105,8 @@ void open_torch(int threads) {
     // Memory that the allocator keeps, and the widest vectors: PyTorch at its best.
     setenv("MALLOC_MMAP_MAX_", "0", 1);
     setenv("MALLOC_TRIM_THRESHOLD_", "100000000000", 1);
-    if (__builtin_cpu_supports("avx512vl")) setenv("ATEN_CPU_CAPABILITY", "avx512", 1);
+    if (__builtin_cpu_supports("avx512vl"))
+        setenv("ATEN_CPU_CAPABILITY", is_held_to_avx2() ? "avx2" : "avx512", 1);
     setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
     child() = std::make_unique<Child>(
         std::vector<std::string>{python, RICCI_TORCH_SCRIPT, std::to_string(threads)});
