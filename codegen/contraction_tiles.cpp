@@ -449,14 +449,13 @@ class ContractionLowering {
         Substitution next = at(form(0), form(is_next_point ? 0 : tile_.columns()));
         if (is_next_point)
             next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
-        const std::int64_t vectors = tile_.vectors + (masks_.is_first() ? 1 : 0);
         Body body;
         for (const Source& source : column_sources_)
             if (!source.panels)
                 append(body, prefetch_far(kernel_, source.term, c_.lane.var, next,
-                                          vectors * tile_.lanes, builder_.target()));
+                                          tile_.columns(), builder_.target()));
         if (body.empty()) return body;
-        // Of taps side by side the first one asks, also for what the others reach beyond its line.
+        // Of taps side by side the first one asks: the others reach some of its lines.
         body = guarded(masks_.is_first(), std::move(body));
         if (!later_tiles_) return body;
         const Value is_first =

@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 
+#include "base/integer.h"
 #include "codegen/cache_lines.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
@@ -69,6 +71,13 @@ std::optional<LaterRun> later_run(const TileRun& run, std::int64_t bytes, double
     return std::nullopt;
 }
 
+/// Elements from the start of a line to the place, at most, if arrays start at lines.
+std::int64_t most_before(const AffineForm& place, std::int64_t line) {
+    std::int64_t step = line;
+    for (const AffineForm::Term& term : place.terms) step = std::gcd(step, term.coefficient);
+    return line - step + (place.constant - step * floor_div(place.constant, step));
+}
+
 }  // namespace
 
 Body prefetch_far(Kernel& kernel, const Value& term, VarId lane, const Substitution& next,
@@ -76,9 +85,11 @@ Body prefetch_far(Kernel& kernel, const Value& term, VarId lane, const Substitut
     Body body;
     for_each_node({term}, [&](const Value& value) {
         const auto* load = std::get_if<Load>(&value->term);
-        if (load != nullptr && is_far(kernel, *load, lane, target))
-            append(body,
-                   prefetch_lines(kernel.nest, load->buffer, {next(load->at.affine)}, elements, 2));
+        if (load == nullptr || !is_far(kernel, *load, lane, target)) return;
+        AffineForm first = next(load->at.affine);
+        const auto bytes = std::int64_t(size_bytes(kernel.nest.at(load->buffer).dtype));
+        const std::int64_t touched = most_before(first, line_bytes / bytes) + elements;
+        append(body, prefetch_lines(kernel.nest, load->buffer, {std::move(first)}, touched, 2));
     });
     return body;
 }
