@@ -389,8 +389,11 @@ class ContractionLowering {
         Body body;
         append(depth_test_ ? body : before.requests.back(), prefetch_next());
         append(body, is_paired() ? pair_step() : depth_step());
+        std::vector<Axis> rows = choice_.whole_rows;
+        rows.push_back({rows_.axis.var, tile_.rows});
+        const auto sharing = loops_that_share_rows(depth_loops_, row_sources_, rows);
         return over_points(depth_loops_, std::move(before), guarded(depth_test_, std::move(body)),
-                           builder_.target());
+                           sharing, builder_.target());
     }
 
     /// What a tile reads side by side.
@@ -452,8 +455,8 @@ class ContractionLowering {
         Body body;
         for (const Source& source : column_sources_)
             if (!source.panels)
-                append(body, prefetch_far(kernel_, source.term, c_.lane.var, next,
-                                          tile_.columns(), builder_.target()));
+                append(body, prefetch_far(kernel_, source.term, c_.lane.var, next, tile_.columns(),
+                                          builder_.target()));
         if (body.empty()) return body;
         // Of taps side by side the first one asks: the others reach some of its lines.
         body = guarded(masks_.is_first(), std::move(body));

@@ -21,6 +21,7 @@ struct TileRun {
     BufferId buffer{};
     AffineForm first;
     std::int64_t elements = 0;
+    bool is_packed = false;
 };
 /// Adds what a tile reads of an operand where that stands side by side: in place along `along`,
 /// from where `first` leads to, or in panel `tile` at point `depth`.
@@ -29,8 +30,8 @@ void add_run(std::vector<TileRun>& runs, const Source& source, const AffineForm&
 
 /// Adds requests for what is read some points later to those inside of 0, 1, 2 of the tile's loops
 /// over reduced points, and so on. None where the first-level cache keeps all that the tile reads
-/// for the next one, where few rows use a line of columns, and of runs that move on by less than a
-/// quarter of a line.
+/// for the next one, where few rows use a line of columns, of runs that move on by less than a
+/// quarter of a line, and with short vectors of panels.
 void prefetch_ahead(Kernel& kernel, const ContractionChoice& choice,
                     const std::vector<TileRun>& runs, const std::vector<AxisRange>& loops,
                     const Target& target, std::vector<Body>& requests);

@@ -181,9 +181,17 @@ NestEmitter::Extent NestEmitter::extent(const Loop& loop) const {
     return result;
 }
 
-/// The value of a bound: the largest or the smallest of its terms.
+/// The value of a bound: the largest or the smallest of its terms. It is found once where the last
+/// of their variables is bound: LLVM leaves it at the loop, where it takes as long as a short
+/// loop's first point.
 llvm::Value* NestEmitter::bound(const LoopBound& bound, bool is_lower) {
     RICCI_ASSERT(!bound.empty(), format("a loop of nest `{}` has no bound", nest_.name));
+    std::optional<std::size_t> deepest;
+    for (const auto& [form, divisor] : bound)
+        for (const auto& [var, coefficient] : resolve(form).terms)
+            deepest = std::max(deepest.value_or(0), bindings_.at(std::size_t(var)).scope);
+    const llvm::IRBuilderBase::InsertPointGuard keep(ir_);
+    if (deepest) ir_.SetInsertPoint(scopes_.at(*deepest).end);
     llvm::Value* result = nullptr;
     for (const auto& [form, divisor] : bound) {
         const Place place = resolve(form);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "tests/codegen/check_plan.h"
 
 using namespace ricci;
@@ -11,10 +12,10 @@ using namespace ricci::tests;
 namespace {
 
 /// The loops of the last step, for vectors of 64 bytes. Checks values, too.
-std::string last_nest(const std::string& text, const Signature& signature) {
+std::string last_nest(const std::string& text, const Signature& signature,
+                      const Target& target = example_target(64)) {
     INFO(text);
     const BoundProgram program = bound(text, signature);
-    const Target target = example_target(64);
     CHECK(interpreted_difference(program, signature, target) == "");
     CHECK(compiled_difference(program, signature) == "");
     return str(codegen::plan(program, target).nests.back());
@@ -37,6 +38,36 @@ TEST_CASE("tiles ask for lines ahead where the first-level cache does not keep t
     const std::string packed = product(37, 400, "C[i,j] := sum[k]((A[k,i]-A[0,i])*B[k,j])");
     CHECK(has(packed, "prefetch C_rows[13*k + 5200*row_tile + 39] to L1"));
     CHECK(!has(product(64, 60), "to L1"));
+}
+
+TEST_CASE("panels are asked for ahead with long vectors only") {
+    const auto nest = [](int vector_bytes) {
+        return last_nest("C[i,j] := sum[k]((A[k,i]-A[0,i])*B[k,j])",
+                         {{"A", array({400, 37})}, {"B", array({400, 96})}},
+                         example_target(vector_bytes));
+    };
+    CHECK(has(nest(64), "prefetch C_rows["));
+    CHECK(!has(nest(32), "prefetch C_rows["));
+}
+
+TEST_CASE("all lines are asked for that columns of a far array reach from where they start") {
+    Target target = example_target(32);
+    target.l2_bytes = 1024;
+    const auto nest = [&](const char* taps) {
+        return last_nest(format("Z[c,p] := sum[o,x in 0:{0} | p-x >= 0 && p-x < size(D,1)]"
+                                "(D[o,p-x]*W[o,c,x]) where p in 0:96",
+                                taps),
+                         {{"D", array({32, 96})}, {"W", array({32, 3, 3})}}, target);
+    };
+    // Tiles of 24 columns start at a line or in the middle of one; less a tap they start anywhere.
+    const std::string anywhere = nest("3");
+    CHECK(has(anywhere,
+              "unroll u in 0..3\n"
+              "                prefetch D[96*o - x + 24*column_tile + 16*u + 24] to L2"));
+    const std::string at_halves = nest("1");
+    CHECK(has(at_halves,
+              "unroll u in 0..2\n"
+              "            prefetch D[96*o + 24*column_tile + 16*u + 24] to L2"));
 }
 
 TEST_CASE("taps side by side ask once for the lines of a channel to come") {
