@@ -458,7 +458,7 @@ class ContractionLowering {
                 append(body, prefetch_far(kernel_, source.term, c_.lane.var, next, tile_.columns(),
                                           builder_.target()));
         if (body.empty()) return body;
-        // Of taps side by side the first one asks: the others reach some of its lines.
+        // Of taps side by side the first one asks: the others reach hardly any other lines.
         body = guarded(masks_.is_first(), std::move(body));
         if (!later_tiles_) return body;
         const Value is_first =

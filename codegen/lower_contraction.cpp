@@ -180,7 +180,7 @@ bool lower_if_finite(const Kernel& kernel, const std::optional<ContractionChoice
     // The kernel as it is, without tiles, comes here again.
     if (!choice && splitting == Splitting::done) return false;
     if (auto padded = with_padded_factor(kernel, choice, cycles, builder)) {
-        lower(std::move(padded->copy), builder);
+        for (Kernel& copy : padded->copies) lower(std::move(copy), builder);
         lower_both(std::move(padded->product), padded->count, true);
         return true;
     }

@@ -54,9 +54,10 @@ class Padder {
             padded_ = product->args[factor];
             const Value& other = product->args[1 - factor];
             if (!find_steps() || reads_padded(other)) continue;
-            PaddedFactor result{kernel_.step_beside(kernel_.nest.name + "_padded"), kernel_};
-            make_copy(result.copy);
-            if (copy_cycles(points(result.copy.free)) > most_cycles) continue;
+            Kernel copy = kernel_.step_beside(kernel_.nest.name + "_padded");
+            make_copy(copy);
+            if (copy_cycles(points(copy.free)) > most_cycles) continue;
+            PaddedFactor result{{std::move(copy)}, kernel_};
             const Value count = count_not_finite(result.product, other, builder_);
             if (!count) continue;
             result.count =
@@ -172,6 +173,14 @@ class Padder {
         std::ranges::stable_sort(axes, std::greater{},
                                  [](const CopyAxis& axis) { return std::abs(axis.step); });
         for (const CopyAxis& each : axes) copy.free.push_back(each.axis);
+        // Zeros behind one row are those before the next: lanes that run on through all rows pass
+        // over fewer of them.
+        zeros_between_ = 0;
+        for (const Window& window : windows_)
+            if (copy.free.size() > 1 && window.var == copy.free.back().var)
+                zeros_between_ = std::min(window.first - window.start,
+                                          window.start + window.extent - 1 - window.last);
+        copy.free.back().extent -= zeros_between_;
         const auto& load = std::get<Load>(padded_->term);
         const DType dtype = padded_->dtype;
         const Value copied =
@@ -186,10 +195,12 @@ class Padder {
     }
 
     void connect(PaddedFactor& kernels) {
+        Kernel& copy = kernels.copies[0];
+        const std::int64_t elements = points(copy.free);
         const std::size_t place =
-            builder_.temporary(kernels.copy.nest.name, padded_->dtype, points(kernels.copy.free));
-        kernels.copy.writes[0].buffer = kernels.copy.argument(builder_.plan(), place, true);
-        AffineForm at = reduced_point(kernels.copy.free);
+            builder_.temporary(copy.nest.name, padded_->dtype, elements + zeros_between_);
+        copy.writes[0].buffer = copy.argument(builder_.plan(), place, true);
+        AffineForm at = reduced_point(copy.free);
         for (const Window& window : windows_) {
             const std::int64_t step = at.coefficient(window.var);
             at = at + form(window.var, -step) + step * (window.form + form(-window.start));
@@ -200,13 +211,23 @@ class Padder {
         to.replace(padded_, make_load(product.nest, from, {at}));
         product.body = to(product.body);
         product.conditions = {};
+        if (zeros_between_ == 0) return;
+        Kernel zeros = kernel_.step_beside(kernel_.nest.name + "_padded_end");
+        const VarId p = zeros.nest.add(Var{"p"});
+        zeros.free = {{p, zeros_between_}};
+        zeros.writes = {Store{.buffer = zeros.argument(builder_.plan(), place, true),
+                              .at = {form(p) + form(elements)},
+                              .value = make_number(padded_->dtype, 0),
+                              .combine = std::nullopt}};
+        kernels.copies.push_back(std::move(zeros));
     }
 
     const Kernel& kernel_;
     PlanBuilder& builder_;
     std::vector<Window> windows_;
     Value padded_;
-    AffineForm rest_;  ///< where it is read, but for the windows
+    AffineForm rest_;                 ///< where it is read, but for the windows
+    std::int64_t zeros_between_ = 0;  ///< that two rows of the copy share
 };
 
 /// What copying may cost where lanes need masks that cost much.

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "codegen/contraction_choice.h"
 #include "codegen/plan_builder.h"
@@ -18,12 +19,12 @@
 namespace ricci::codegen {
 
 struct PaddedFactor {
-    Kernel copy;
-    Kernel product;         ///< without the conditions, of the copy
-    std::size_t count = 0;  ///< a buffer: how many of the other factor are not finite
+    std::vector<Kernel> copies;  ///< of the operand, and of the zeros behind its last row
+    Kernel product;              ///< without the conditions, of the copy
+    std::size_t count = 0;       ///< a buffer: how many of the other factor are not finite
 };
 
-/// Both kernels; adds the copy's buffer and the steps that count. `choice` are the best tiles of
+/// The kernels; adds the copy's buffer and the steps that count. `choice` are the best tiles of
 /// the kernel as it is, if it has any, `cycles` what it takes in them or without tiles. Nothing
 /// where the kernel has good tiles whose lanes need no masks or whose masks cost nothing, where the
 /// conditions are other ones than intervals of what one operand is read at, or where copying costs

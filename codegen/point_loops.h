@@ -18,17 +18,17 @@ struct BeforePoints {
     explicit BeforePoints(std::size_t loops) : requests(loops + 1), others(loops + 1) {}
 };
 
-/// How many of the loops, outermost first, end with one from whose point to the next a tile, with
-/// rows along some axes, reads elements of its rows again where they stand.
+/// The number of loops, outermost first, up to the last one along which a tile with rows along some
+/// axes reads elements again, of rows that it reads where they stand.
 [[nodiscard]] std::size_t loops_that_share_rows(const std::vector<AxisRange>& loops,
                                                 const std::vector<Source>& rows,
                                                 const std::vector<Axis>& tile);
 
 /// Serial loops around the body of a point, the first outermost. Of short vectors innermost loops
-/// of few points together are written out, but for the first so many; their requests come before
-/// all of them: past a branch between two points LLVM moves operations whose operands it then keeps
-/// in memory.
+/// of few points together are written out, but none of the first `kept` ones; their requests come
+/// before all of them: past a branch between two points LLVM moves operations whose operands it
+/// then keeps in memory.
 [[nodiscard]] Body over_points(const std::vector<AxisRange>& loops, BeforePoints before, Body body,
-                               std::size_t never_written_out, const Target& target);
+                               std::size_t kept, const Target& target);
 
 }  // namespace ricci::codegen

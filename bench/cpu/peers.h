@@ -13,8 +13,8 @@ namespace bench {
 
 /// Opens the libraries and sets their threads.
 void open_peers(int threads);
-/// Whether RICCI_TARGET asks for AVX2 where there is AVX-512: the libraries do without it then, too
-/// (but Eigen, which is compiled for this machine).
+/// Whether RICCI_TARGET asks for less than AVX-512 where that is: the libraries use AVX2 then, but
+/// for Eigen, which is compiled for this machine.
 [[nodiscard]] bool is_held_to_avx2();
 
 /// A matrix as a library sees it: rows x columns of an array, transposed or not.

@@ -102,7 +102,7 @@ void open_torch(int threads) {
         std::printf("no PyTorch: rows are compared without it\n");
         return;
     }
-    // Memory that the allocator keeps, and the widest vectors: PyTorch at its best.
+    // Memory that the allocator keeps, and the widest vectors of the target: PyTorch at its best.
     setenv("MALLOC_MMAP_MAX_", "0", 1);
     setenv("MALLOC_TRIM_THRESHOLD_", "100000000000", 1);
     if (__builtin_cpu_supports("avx512vl"))

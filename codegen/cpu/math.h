@@ -38,7 +38,7 @@ Wide acosh(Wide x);          ///< 2.4 / 2.4
 Wide atanh(Wide x);          ///< 1.9 / 2.0
 Wide erf(Wide x);            ///< 2.4 / 1.7
 Wide erfc(Wide x);           ///< 2.7 / 3.8
-Wide gelu(Wide x);           ///< 4.6 / 5.8
+Wide gelu(Wide x);           ///< 4.9 / 4.9
 Wide gamma(Wide x);          ///< 0.5 / 10.6
 /// Logarithm of the magnitude of gamma; below 0 the library's. 0.5 / 6.4; below 0 the same of the
 /// larger of the value and 1.

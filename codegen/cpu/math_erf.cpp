@@ -83,11 +83,12 @@ Wide gelu(Wide x) {
     // number take processors several times as long as others.
     const Wide is_near = (x >= -pick(x, 14.4, 38.6)) & (x <= 9.0);
     const Wide a = select(is_near, abs(x), x.number(0));
-    const Wide k = pick(x, 3.75, 4);
-    const Wide inverse = 1.0 / (a + k);
+    // Of a small quotient t is 2 quotient - 1 with no error but its own rounding.
+    const Wide quotient = a / (a + pick(x, 3.75, 4));
+    const Wide t = multiply_add(quotient, 2.0, quotient.number(-1));
     const Wide share =
-        a * inverse *
-        polynomial((a - k) * inverse,
+        quotient *
+        polynomial(t,
                    {0.750294089, -0.588188291, 0.352939606, -0.151520833, 0.0374925062,
                     0.00120007724, -0.00416901382, 0.00050962501, 0.000443445984},
                    {0.75528513041575152,     -0.60789664197189075,    0.38713740074222258,

@@ -243,7 +243,7 @@ Wide number_in_memory(Wide like, double number) {
 
 Wide polynomial(Wide x, std::initializer_list<double> coefficients) {
     RICCI_ASSERT(coefficients.size() != 0, "a polynomial has at least one coefficient");
-    // Half of AVX-512's registers, and others hold what the rest of a function needs.
+    // Of AVX-512's 32 registers: others hold what the rest of a function needs.
     constexpr std::size_t most_in_registers = 16;
     const bool are_many = x.lanes() != 0 && coefficients.size() > most_in_registers;
     const double* coefficient = coefficients.end() - 1;

@@ -126,11 +126,12 @@ Wide quick_min(Wide a, Wide b);
 Wide nan_max(Wide a, Wide b);
 Wide nan_min(Wide a, Wide b);
 
-/// A constant of the type and lanes of `like` that takes no register where there are few.
+/// A constant of the type and lanes of `like` that takes no register where there are few: without
+/// AVX-512 it is read from memory.
 Wide number_in_memory(Wide like, double number);
 
-/// `c0 + c1*x + c2*x^2 + …` by Horner's rule; many coefficients are read from memory, see
-/// `number_in_memory`.
+/// `c0 + c1*x + c2*x^2 + …` by Horner's rule; more coefficients than registers have room for
+/// are read from memory.
 Wide polynomial(Wide x, std::initializer_list<double> coefficients);
 /// The same by Estrin's scheme (D. E. Knuth, The Art of Computer Programming, vol. 2, section
 /// 4.6.4): sums of neighbours, of neighbours of these with x^2, and so on; the last three by

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "codegen/cpu/compile.h"
 #include "runtime/executor.h"
 #include "runtime/function.h"
@@ -54,6 +55,34 @@ TEST_CASE("where masks cost, conditions of a factor are zeros around a copy of i
         }
     check_values(input_gradient, layer());
     check_values(input_gradient, layer(DType::f64));
+}
+
+TEST_CASE("rows of a padded copy share the zeros between them") {
+    // Of 20 columns, so many before and behind them as the reach of the taps says.
+    const auto gradient = [](int taps, int before, int columns) {
+        return format(
+            "dX[n,c,t,p] := sum[o,r,s | t-r+1 >= 0 && t-r+1 < 20 && p-s+{0} >= 0 && p-s+{0} < 20]"
+            "(dY[n,o,t-r+1,p-s+{0}]*W[o,c,r,s]) where t in 0:20, p in 0:{1}, s in 0:{2}",
+            before, columns, taps);
+    };
+    struct Case {
+        int taps, before, columns;
+        int zeros_before, zeros_behind;
+    };
+    for (const auto& [taps, before, columns, zeros_before, zeros_behind] :
+         {Case{3, 1, 20, 1, 1}, Case{5, 2, 20, 2, 2}, Case{5, 3, 20, 1, 3}, Case{2, 0, 20, 1, 0}}) {
+        const std::string text = gradient(taps, before, columns);
+        const Signature signature = {{"dY", array({2, 16, 20, 20})},
+                                     {"W", array({16, 24, 3, taps})}};
+        const std::string plan = plan_of(text, signature, 32);
+        CAPTURE(plan);
+        REQUIRE(is_padded(plan));
+        const int pitch = 20 + std::max(zeros_before, zeros_behind);
+        const int shared = std::min(zeros_before, zeros_behind);
+        CHECK(plan.find(format("out dX_padded: f32[{}]", 2 * 16 * 22 * pitch + shared)) !=
+              std::string::npos);
+        check_values(text, signature);
+    }
 }
 
 /// The gradient of a padded convolution of images with channels last.

@@ -1,4 +1,5 @@
 // tests/codegen_cpu/emit_test.cpp – nests compute what nest.h says, on every target
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -305,6 +306,35 @@ TEST_CASE("a let is computed once and seen by what follows") {
     std::vector<double> out(8);
     run(nest, cpu::host_target(), 1, {in.data(), out.data()});
     CHECK(out == std::vector<double>{1, 4, 9, 16, 2, 8, 18, 32});
+}
+
+TEST_CASE("a bound is found outside of the loops that do not change it") {
+    // y[task] = the sum of x[j, k], k <= min(task, 9), over all j.
+    Builder b("sums");
+    const BufferId x = b.argument("x", DType::f64, 80);
+    const BufferId y = b.argument("y", DType::f64, 12, true);
+    const VarId j = b.var("j");
+    const VarId k = b.var("k");
+    const Value sum = make_operation(
+        Op::add, {b.load(y, form(b.task)), b.load(x, form(j, 10) + form(k))}, DType::f64);
+    const Nest nest = b.finish(
+        12,
+        {make_store(y, {form(b.task)}, make_number(DType::f64, 0)),
+         make_loop(j, Bind::serial, 8,
+                   {make_loop(k, Bind::serial, bound(0), with(bound(10), form(b.task) + form(1)),
+                              {make_store(y, {form(b.task)}, sum)})})});
+    const std::string text = codegen::cpu::emit_text({&nest, 1}, codegen::cpu::host_target());
+    const std::size_t found = text.find("call i64 @llvm.smin");
+    CHECK(found != std::string::npos);
+    CHECK(found < text.find("%j = phi"));
+
+    std::vector<double> from(80, 1);
+    for (const Target& target : runnable_targets()) {
+        std::vector<double> to(12, 7);
+        run(nest, target, 12, {from.data(), to.data()});
+        for (int task = 0; task < 12; ++task)
+            CHECK(to[std::size_t(task)] == 8 * std::min(task + 1, 10));
+    }
 }
 
 TEST_CASE("affine bounds cut a triangle") {
