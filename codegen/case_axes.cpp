@@ -14,9 +14,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// More writes of a point are long code.
-constexpr std::int64_t most_writes = 16;
-
 /// Whether arithmetic on the axis alone decides something: `t == 3`, or `t % 3` of few places.
 bool tells_places(const Value& value, const Axis& axis) {
     constexpr std::int64_t few_places = 4;
@@ -36,7 +33,7 @@ std::optional<Axis> find_case_axis(const Kernel& kernel) {
     std::optional<Axis> found;
     for_each_node(written_values(kernel), [&](const Value& value) {
         for (const Axis& axis : kernel.free)
-            if (axis.extent > 1 && axis.extent * std::ssize(kernel.writes) <= most_writes &&
+            if (axis.extent > 1 && axis.extent * std::ssize(kernel.writes) <= most_case_places &&
                 tells_places(value, axis))
                 found = axis;
     });

@@ -6,6 +6,9 @@
 
 namespace ricci::codegen {
 
+/// Axes of more places are not written out: that many writes of a point are long code.
+inline constexpr std::int64_t most_case_places = 16;
+
 /// Writes out the axes of a kernel without a reduction whose places its terms choose by, as those
 /// of the gradient of what was read at constants,
 ///

@@ -25,6 +25,11 @@ std::string nameless_text(Nest nest) {
 
 }  // namespace
 
+bool are_equal(const Nest& a, const Nest& b) {
+    return a.buffers.size() == b.buffers.size() && a.vars.size() == b.vars.size() &&
+           a.body.size() == b.body.size() && nameless_text(a) == nameless_text(b);
+}
+
 std::vector<std::size_t> first_equals(std::span<const Nest> nests) {
     if (nests.size() == 1) return {0};
     std::unordered_map<std::string, std::size_t> known;

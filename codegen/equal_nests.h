@@ -9,9 +9,12 @@
 
 namespace ricci::codegen {
 
-/// For each nest the position of the first that does the same to its buffers, in the same order:
-/// its own, or that of one before it which differs in the names of the kernel, of buffers and of
-/// variables alone. Layers of equal shapes are such kernels.
+/// Whether both do the same to their buffers, in the same order: they differ in the names of the
+/// kernel, of buffers and of variables alone.
+[[nodiscard]] bool are_equal(const Nest& a, const Nest& b);
+
+/// For each nest the position of the first that equals it so: its own, or that of one before it.
+/// Layers of equal shapes are such kernels.
 [[nodiscard]] std::vector<std::size_t> first_equals(std::span<const Nest> nests);
 
 }  // namespace ricci::codegen

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/read_points.h"
 #include "codegen/term_cost.h"
 #include "dsl/walk.h"
 
@@ -205,10 +206,10 @@ class Grouper {
         if (reader.reduction)
             for (const IndexId index : reader.reduction->indices)
                 evaluated *= program_.at(index).extent();
-        int accesses_of_it = 0;
-        for (const Expr e : accesses(terms(reader)))
-            accesses_of_it += std::get<Access>(e->term).tensor == producer.writes[0].target;
-        return accesses_of_it == 1 && evaluated <= produced;
+        double reads = 0;
+        for (const Expr term : terms(reader))
+            reads += read_points(program_, term, producer.writes[0].target, double(evaluated));
+        return reads <= double(produced);
     }
 
     /// Replaces the reads of the equation's target by its value.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "codegen/contraction_order.h"
+#include "codegen/equal_steps.h"
 #include "codegen/few_points.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/atomic_sums.h"
@@ -105,7 +106,10 @@ class Planner {
             note_checks(g);
         }
         lower_kernels({});
+        const Target& target = builder_.target();
         Plan plan = std::move(builder_).finish();
+        // Libraries for GPUs stand for steps; people read what they wrote.
+        if (!target.is_gpu() && !target.is_plain) drop_equal_steps(plan);
         put_checks_off(plan);
         return plan;
     }

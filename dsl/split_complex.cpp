@@ -331,4 +331,50 @@ bool has_complex(const BoundProgram& program) noexcept {
 
 SplitProgram split_complex(BoundProgram program) { return Splitter(std::move(program)).run(); }
 
+SplitProgram with_joined_outputs(SplitProgram split) {
+    BoundProgram& program = split.program;
+    Context& context = *program.context;
+    std::vector<TensorId> outputs;
+    auto next = program.outputs.begin();
+    for (const bool is_complex : split.is_complex_output) {
+        const TensorId re = *next++;
+        if (!is_complex) {
+            outputs.push_back(re);
+            continue;
+        }
+        const TensorId im = *next++;
+        BoundTensor joined{.name = program.at(re).name,
+                           .dtype = program.at(re).dtype,
+                           .shape = program.at(re).shape,
+                           .strides = {},
+                           .role = Role::target,
+                           .previous = {}};
+        joined.shape.push_back(2);
+        joined.strides = row_major_strides(joined.shape);
+        BoundEquation equation;
+        equation.target = TensorId(program.tensors.size());
+        for (const std::int64_t extent : joined.shape) {
+            const auto id = IndexId(program.indices.size());
+            program.indices.push_back(
+                {.name = format("i{}", equation.at.size()), .lower = 0, .upper = extent});
+            equation.indices.push_back(id);
+            equation.at.push_back(context.intern(IndexValue{id}, DType::i64));
+        }
+        const std::vector<Expr> element(equation.at.begin(), equation.at.end() - 1);
+        const Expr is_real = context.apply(
+            Op::eq, {equation.at.back(), context.literal(std::int64_t{0}, DType::i64)},
+            DType::boolean);
+        equation.value = context.apply(Op::select,
+                                       {is_real, context.access(re, element, joined.dtype),
+                                        context.access(im, element, joined.dtype)},
+                                       joined.dtype);
+        outputs.push_back(equation.target);
+        program.tensors[position(re)].name += ".re";
+        program.tensors.push_back(std::move(joined));
+        program.equations.push_back(std::move(equation));
+    }
+    program.outputs = std::move(outputs);
+    return split;
+}
+
 }  // namespace ricci

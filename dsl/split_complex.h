@@ -9,7 +9,8 @@
 namespace ricci {
 
 /// A bound program without complex types, and where the parts of complex arrays went. A complex
-/// argument or output is followed by its imaginary part; the real part keeps its number.
+/// argument or output is followed by its imaginary part (outputs unless joined); the real part
+/// keeps its number.
 struct SplitProgram {
     BoundProgram program;
     std::vector<bool> is_complex_argument;  ///< by position in the arguments before
@@ -22,9 +23,17 @@ struct SplitProgram {
 /// Throws: `type` for a function that has no complex form.
 [[nodiscard]] SplitProgram split_complex(BoundProgram program);
 
-/// The program itself where it has no complex types.
+/// The same with each complex output as one array again, as it lies in memory: its last dimension
+/// is both parts,
+///
+///     for i, p in 0:2:  C[i,p] := p == 0 ? C.re[i] : C.im[i]
+///
+[[nodiscard]] SplitProgram with_joined_outputs(SplitProgram split);
+
+/// What is compiled: the program itself where it has no complex types.
 [[nodiscard]] inline BoundProgram in_real_numbers(BoundProgram program) {
-    return has_complex(program) ? split_complex(std::move(program)).program : std::move(program);
+    if (!has_complex(program)) return program;
+    return with_joined_outputs(split_complex(std::move(program))).program;
 }
 
 }  // namespace ricci

@@ -37,6 +37,12 @@ std::size_t dimension_of(const Shape& shape, int dimension) {
     return static_cast<std::size_t>(front);
 }
 
+void require_rank(std::size_t rank) {
+    if (rank > max_rank) {
+        fail(ErrorKind::limit, format("an array of rank {}, the limit is {}", rank, max_rank));
+    }
+}
+
 std::size_t bytes_of(DType dtype, std::int64_t elements) {
     return static_cast<std::size_t>(elements) * size_bytes(dtype);
 }
@@ -71,17 +77,14 @@ void copy_elements(const Array& from, To* to) {
 const runtime::Layout Array::no_layout;
 
 runtime::LayoutPtr runtime::row_major_layout(Shape shape) {
-    if (shape.size() > max_rank) {
-        fail(ErrorKind::limit,
-             format("an array of rank {}, the limit is {}", shape.size(), max_rank));
-    }
     const std::int64_t size = element_count(shape);
     Strides strides = row_major_strides(shape);
     return std::make_shared<const Layout>(std::move(shape), std::move(strides), size);
 }
 
-Array::Array(DType dtype, Shape shape)
-    : Array(runtime::row_major_layout(std::move(shape)), dtype) {}
+Array::Array(DType dtype, Shape shape) : Array(runtime::row_major_layout(std::move(shape)), dtype) {
+    require_rank(rank());
+}
 
 Array::Array(runtime::LayoutPtr layout, DType dtype) : dtype_(dtype), layout_(std::move(layout)) {
     if (dtype == DType::none) fail(ErrorKind::type, "an array needs a type");
@@ -154,10 +157,7 @@ Array Array::arange(DType dtype, Shape shape) {
 
 Array Array::view(void* data, DType dtype, Shape shape, Strides strides) {
     if (dtype == DType::none) fail(ErrorKind::type, "a view needs a type");
-    if (shape.size() > max_rank) {
-        fail(ErrorKind::limit,
-             format("an array of rank {}, the limit is {}", shape.size(), max_rank));
-    }
+    require_rank(shape.size());
     const std::int64_t size = element_count(shape);
     if (strides.empty()) strides = row_major_strides(shape);
     if (strides.size() != shape.size()) {
@@ -284,6 +284,39 @@ Array Array::reshape(Shape shape) const {
     }
     Strides steps = row_major_strides(shape);
     return with_layout(std::move(shape), std::move(steps));
+}
+
+Array Array::component_view(std::int64_t number) const {
+    if (!is_complex(dtype_))
+        fail(ErrorKind::type,
+             format("a part of the complex numbers of an array of {}", name(dtype_)));
+    Strides steps(strides());
+    for (std::int64_t& step : steps) step *= 2;
+    Array view = with_layout(shape(), std::move(steps));
+    view.dtype_ = component(dtype_);
+    if (size() > 0) view.offset_bytes_ += number * std::int64_t(size_bytes(view.dtype_));
+    return view;
+}
+
+Array Array::view_as_complex() const {
+    if (dtype_ != DType::f32 && dtype_ != DType::f64)
+        fail(ErrorKind::type, format("an array of {} viewed as complex", name(dtype_)),
+             "complex numbers are pairs of f32 or f64");
+    const bool are_pairs = rank() > 0 && shape().back() == 2 && strides().back() == 1 &&
+                           std::all_of(strides().begin(), strides().end() - 1,
+                                       [](auto step) { return step % 2 == 0; });
+    if (!are_pairs)
+        fail(ErrorKind::shape,
+             format("an array {} with strides {} viewed as complex", str(shape()), str(strides())),
+             "the last dimension must be 2 numbers side by side, all others an even stride apart");
+    Shape extents(shape());
+    Strides steps(strides());
+    extents.pop_back();
+    steps.pop_back();
+    for (std::int64_t& step : steps) step /= 2;
+    Array view = with_layout(std::move(extents), std::move(steps));
+    view.dtype_ = dtype_ == DType::f32 ? DType::c64 : DType::c128;
+    return view;
 }
 
 Array Array::copy() const {

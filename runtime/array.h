@@ -63,7 +63,7 @@ struct Layout {
     std::int64_t size = 0;  ///< elements
 };
 using LayoutPtr = std::shared_ptr<const Layout>;
-/// Row-major. Throws: `limit` for too many elements or dimensions.
+/// Row-major. Throws: `limit` for too many elements.
 [[nodiscard]] LayoutPtr row_major_layout(Shape shape);
 
 }  // namespace runtime
@@ -161,6 +161,12 @@ class Array {
     [[nodiscard]] Array transpose(const std::vector<int>& order) const;
     /// Throws: `shape` when the counts differ or the array is not contiguous.
     [[nodiscard]] Array reshape(Shape shape) const;
+    /// The parts of complex numbers. Throws: `type` for others.
+    [[nodiscard]] Array real() const { return component_view(0); }
+    [[nodiscard]] Array imag() const { return component_view(1); }
+    /// Numbers side by side along the last dimension, of 2, as complex ones. Throws: `type` unless
+    /// f32 or f64, `shape` when they do not lie so.
+    [[nodiscard]] Array view_as_complex() const;
 
     // New memory.
     [[nodiscard]] Array copy() const;  ///< contiguous
@@ -190,6 +196,7 @@ class Array {
         return layout_ ? *layout_ : no_layout;
     }
     [[nodiscard]] Array with_layout(Shape shape, Strides strides) const;
+    [[nodiscard]] Array component_view(std::int64_t number) const;
     static Array from(const void* values, std::size_t count, DType dtype, Shape shape);
     void require_span(DType dtype) const;
     [[nodiscard]] double element(std::int64_t offset) const;

@@ -15,12 +15,13 @@ namespace ricci::runtime {
 /// How a bound program's arguments become those of its split form, and the results its own.
 class ComplexParts {
   public:
-    /// Of the program before it was split.
+    /// Of the program before it was split; `split` has joined outputs.
     ComplexParts(const BoundProgram& whole, const SplitProgram& split);
 
-    /// The parts, complex arrays as two: views of the memory, or copies where they are updated.
+    /// The parts, complex arrays as two: views, or copies where they are updated.
     [[nodiscard]] std::vector<Array> split(std::span<const Array* const> arguments) const;
-    /// The outputs put together. Updated complex arguments, where any are given, are written.
+    /// The outputs as complex arrays, in the same memory. Updated complex arguments, where any are
+    /// given, are written.
     [[nodiscard]] std::vector<Array> join(std::span<const Array* const> arguments,
                                           std::span<const Array> outputs) const;
 
@@ -36,8 +37,5 @@ class ComplexParts {
     std::vector<Argument> arguments_;
     std::vector<Output> outputs_;
 };
-
-/// A complex array of these parts.
-[[nodiscard]] Array joined(const Array& re, const Array& im);
 
 }  // namespace ricci::runtime

@@ -211,7 +211,7 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
     for (const TensorId id : bound.arguments)
         entry.inputs.push_back(position_of(bound.at(id).name));
     if (device != Device::reference && has_complex(bound)) {
-        SplitProgram split = split_complex(bound);
+        SplitProgram split = with_joined_outputs(split_complex(bound));
         entry.parts.emplace(bound, split);
         bound = std::move(split.program);
     }

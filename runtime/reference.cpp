@@ -479,23 +479,19 @@ std::vector<const Array*> pointers(const std::vector<Array>& arrays) {
 /// The larger bound of the two parts.
 std::vector<Estimate> estimate_complex(const BoundProgram& program,
                                        const std::vector<Array>& arguments) {
-    const SplitProgram split = split_complex(program);
+    const SplitProgram split = with_joined_outputs(split_complex(program));
     const ComplexParts parts(program, split);
-    std::vector<Estimate> found =
+    std::vector<Estimate> result =
         evaluate_with_bounds(split.program, parts.split(pointers(arguments)));
-    std::vector<Estimate> result;
-    std::size_t next = 0;
-    for (const bool is_complex : split.is_complex_output) {
-        Estimate estimate = found[next++];
-        if (is_complex) {
-            const Estimate& imaginary = found[next++];
-            estimate.value = joined(estimate.value, imaginary.value);
-            const auto other = imaginary.bound.span<const double>();
-            std::ranges::transform(estimate.bound.span<const double>(), other,
-                                   estimate.bound.span<double>().begin(),
-                                   [](double a, double b) { return std::max(a, b); });
-        }
-        result.push_back(std::move(estimate));
+    for (std::size_t n = 0; n < result.size(); ++n) {
+        if (!split.is_complex_output[n]) continue;
+        result[n].value = result[n].value.view_as_complex();
+        const auto of_parts = result[n].bound.span<const double>();
+        Array bound(DType::f64, result[n].value.shape());
+        const auto larger = bound.span<double>();
+        for (std::size_t i = 0; i < larger.size(); ++i)
+            larger[i] = std::max(of_parts[2 * i], of_parts[2 * i + 1]);
+        result[n].bound = std::move(bound);
     }
     return result;
 }
@@ -511,7 +507,7 @@ void raise_failed_check(const BoundProgram& program, const BoundCheck& check,
 
 std::vector<Array> evaluate(const BoundProgram& program, const std::vector<Array>& arguments) {
     if (has_complex(program)) {
-        const SplitProgram split = split_complex(program);
+        const SplitProgram split = with_joined_outputs(split_complex(program));
         const ComplexParts parts(program, split);
         return parts.join({}, evaluate(split.program, parts.split(pointers(arguments))));
     }

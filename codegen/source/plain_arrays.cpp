@@ -6,7 +6,7 @@
 namespace ricci::codegen::source {
 
 BoundProgram in_plain_arrays(BoundProgram program) {
-    program = in_real_numbers(std::move(program));
+    if (has_complex(program)) program = split_complex(std::move(program)).program;
     for (BoundTensor& tensor : program.tensors) tensor.strides = row_major_strides(tensor.shape);
     return program;
 }

@@ -58,6 +58,19 @@ TEST_CASE("a layer stores its activation, the next layer does not evaluate it ag
                  {"y"}) == "Z | y");
 }
 
+TEST_CASE("what one side of a choice between few places reads is evaluated once, there") {
+    const Signature stacked = {{"x", array({8})}, {"y", array({8})}};
+    const std::string both = "a[i] := exp(x[i]); b[i] := exp(y[i]); ";
+    CHECK(groups(both + "Z[i,p] := p == 0 ? a[i] : b[i] where p in 0:2", stacked) == "Z");
+    CHECK(groups(both + "Z[i,p] := 1 == p ? b[i] : p == 2 ? a[i] : 0 where p in 0:3", stacked) ==
+          "Z");
+    // At two places of three, at data's places, and along an axis that is not written out.
+    CHECK(groups(both + "Z[i,p] := p == 0 ? a[i] : b[i] where p in 0:3", stacked) == "b | Z");
+    CHECK(groups(both + "Z[i,p] := x[i] == 0 ? a[i] : b[i] where p in 0:2", stacked) ==
+          "a | b | Z");
+    CHECK(groups(both + "Z[i,p] := p == 0 ? a[i] : b[i] where p in 0:17", stacked) == "a | b | Z");
+}
+
 TEST_CASE("an output is stored even where it is cheap") {
     CHECK(groups("C[i,k] := 2*A[i,k]; Y[i,j] := C[i,k]*B[k,j]", matrices, {"C", "Y"}) == "C | Y");
 }

@@ -1,9 +1,12 @@
 // tests/runtime/array_test.cpp – making, viewing and converting arrays
 #include "runtime/array.h"
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -117,6 +120,43 @@ TEST_CASE("an array larger than memory is an error, not a crash") {
               Array(DType::f64, {1LL << 24, 1LL << 23});
           }).starts_with("device: no memory for"));
     CHECK(error_text([] { Array(DType::f64, {1LL << 40, 1LL << 40}); }).starts_with("limit: "));
+}
+
+TEST_CASE("the parts of complex arrays are views of them") {
+    using C = std::complex<float>;
+    Array z = Array::from<C>({{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}}, {2, 3});
+    CHECK(std::ranges::equal(z.real().copy().span<const float>(),
+                             std::vector<float>{1, 3, 5, 7, 9, 11}));
+    const Array imaginary = z.transpose({1, 0}).slice(0, 1, 3).imag();
+    CHECK(imaginary.dtype() == DType::f32);
+    CHECK(imaginary.strides() == Strides{2, 6});
+    CHECK(imaginary.at({0, 1}) == 10);
+    z.span<C>()[4] = {0, -1};
+    CHECK(imaginary.at({0, 1}) == -1);
+    CHECK(Array(DType::c128, {0, 3}).imag().shape() == Shape{0, 3});
+    CHECK(error_text([] { (void)Array(DType::f32, {2}).real(); }) ==
+          "type: a part of the complex numbers of an array of f32");
+}
+
+TEST_CASE("numbers side by side are viewed as complex ones") {
+    using C = std::complex<double>;
+    const Array pairs = Array::from<double>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2});
+    const Array z = pairs.slice(1, 1, 2).view_as_complex();
+    CHECK(z.dtype() == DType::c128);
+    CHECK(z.shape() == Shape{2, 1});
+    CHECK(z.strides() == Strides{2, 1});
+    CHECK(z.copy().span<const C>()[1] == C(7, 8));
+    CHECK(Array::from<float>({1, 2}, {2}).view_as_complex().shape() == Shape{});
+    CHECK(error_text([] { (void)Array(DType::i32, {2}).view_as_complex(); }) ==
+          "type: an array of i32 viewed as complex\n"
+          "  = hint: complex numbers are pairs of f32 or f64");
+    CHECK(error_text([] { (void)Array(DType::f32, {2, 3}).view_as_complex(); }) ==
+          "shape: an array [2, 3] with strides [3, 1] viewed as complex\n"
+          "  = hint: the last dimension must be 2 numbers side by side, all others an even stride "
+          "apart");
+    CHECK_THROWS_AS((void)Array(DType::f32, {2, 3}).slice(1, 0, 2).view_as_complex(), Error);
+    CHECK_THROWS_AS((void)Array(DType::f32, {2, 2}).transpose({1, 0}).view_as_complex(), Error);
+    CHECK_THROWS_AS((void)Array(DType::f32, {}).view_as_complex(), Error);
 }
 
 TEST_CASE("complex elements are no single numbers") {
