@@ -68,6 +68,16 @@ bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contractio
            std::ranges::all_of(kernel.conditions.equal_zero, is_of_batch);
 }
 
+bool has_conditional_rows(const Kernel& kernel, const ContractionChoice& choice) {
+    constexpr std::int64_t few_points = 8;
+    return std::ranges::any_of(kernel.conditions.at_least_zero, [&](const AffineForm& form) {
+        return form.coefficient(choice.row_axis.var) != 0 &&
+               std::ranges::any_of(kernel.reduced, [&](const Axis& axis) {
+                   return axis.extent > few_points && form.coefficient(axis.var) != 0;
+               });
+    });
+}
+
 DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice) {
     if (choice.pairing == Pairing::none) return kernel.body->dtype;
     return kernel.body->dtype == DType::i32 ? DType::i16 : DType::bf16;

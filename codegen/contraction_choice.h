@@ -56,6 +56,10 @@ struct ContractionChoice {
 /// Whether conditions tie the reduced axes to the batch alone.
 [[nodiscard]] bool are_conditions_of_batch(const Kernel& kernel, const Contraction& contraction);
 
+/// Whether rows of a tile find at each of many reduced points whether a condition leaves them out.
+/// Of a few, as the taps of a convolution, it is known when the kernel is compiled.
+[[nodiscard]] bool has_conditional_rows(const Kernel& kernel, const ContractionChoice& choice);
+
 /// The type of the elements of panels.
 [[nodiscard]] DType panel_dtype(const Kernel& kernel, const ContractionChoice& choice);
 

@@ -58,39 +58,43 @@ std::vector<AffineForm> inside(const Kernel& kernel, const std::vector<AffineFor
     return forms;
 }
 
-/// Points of the axes that the operand moves with and no condition does.
-std::int64_t points_alike(const std::vector<Axis>& axes, const Value& operand,
-                          const std::vector<AffineForm>& conditions) {
-    std::int64_t alike = 1;
-    for (const Axis& axis : axes) {
-        const bool is_tied = std::ranges::any_of(
-            conditions, [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; });
-        if (depends_on(operand, axis.var) && !is_tied) alike *= axis.extent;
-    }
-    return alike;
-}
-
 /// Whether so many points meet zeros that bounds of loops pay.
-bool are_many(const Kernel& kernel, const Value& operand,
-              const std::vector<AffineForm>& conditions) {
-    // 3x3 of 8x8 pixels, 16 images of 256 channels: 9.7 ms, not 11.0, but of 14x14, 8 images, 16.8
-    // and 17.3 (Zen 4).
-    constexpr double most_inside = 0.85;
-    constexpr double least_points = 1 << 22;  // smaller ones would take longer to compile than gain
-    // Rows of tiles under the same bounds: those of a single image, 512 channels of 7x7 pixels,
-    // take 2.8 ms, not 2.7, of four images of 64 channels 0.12, not 0.13.
-    constexpr std::int64_t least_rows = 4;
-    // Gradients by the weights of a single image, 6.1 ms, not 2.9, of two images of 256 channels
-    // 0.9, not 1.5: the bounds of loops are found for each of its terms.
-    constexpr std::int64_t least_terms = 2;
+bool are_many(const Kernel& kernel, const std::vector<AffineForm>& conditions) {
+    // 3x3 of 14x14 pixels, 8 images of 256 channels: 15.0 ms, not 16.4, of 28x28, 128 channels,
+    // 15.9, not 16.5, but of 56x56, 64 channels, 18.3 and 17.1 (Zen 4).
+    constexpr double most_inside = 0.955;
+    // Fewer would take longer to compile than gain.
+    constexpr double least_left_out = 0.15 * (1 << 22);
     std::vector<Axis> axes = kernel.free;
     axes.insert(axes.end(), kernel.reduced.begin(), kernel.reduced.end());
     const auto all = double(points(axes));
     Conditions bounds;
     bounds.at_least_zero = conditions;
-    return all >= least_points && points_alike(kernel.free, operand, conditions) >= least_rows &&
-           points_alike(kernel.reduced, operand, conditions) >= least_terms &&
-           points_left(std::move(axes), std::move(bounds)) <= most_inside * all;
+    const double left = points_left(std::move(axes), std::move(bounds));
+    return all - left >= least_left_out && left <= most_inside * all;
+}
+
+/// Whether tiles under the conditions take less time than `cycles`, of those without.
+bool are_faster(const Kernel& kernel, const ContractionChoice& bounded, double cycles) {
+    const auto is_tied = [&](const Axis& axis) {
+        return std::ranges::any_of(kernel.conditions.at_least_zero, [&](const AffineForm& form) {
+            return form.coefficient(axis.var) != 0;
+        });
+    };
+    // Gradient by the weights of 5x5, 64x3x32x32 to 64 channels: 7.5 ms, not 6.5 (Zen 4).
+    if (has_conditional_rows(kernel, bounded)) return false;
+    // Lanes under conditions: 3x3 of 64x8x28x28 to 32 channels 2.6 ms, not 2.4, by estimates 0.98
+    // of those without, but of 128x8x16x16, 0.96, as long.
+    constexpr double most_of_masked = 0.94;
+    if (is_tied(bounded.contraction.lane)) return bounded.cycles < most_of_masked * cycles;
+    // Taps one after the other read all images for few rows: gradient by the weights of 3x3,
+    // 64x16x28x28 to 32 channels, 4.8 ms, not 4.6, by estimates 0.96, but of 5x5, 32x16x14x14 to
+    // 32, 1.2, not 1.4, by estimates 0.86.
+    constexpr double most_of_few = 0.92;
+    constexpr std::int64_t few_rows = 32;
+    if (!is_tied(bounded.row_axis) && bounded.row_axis.extent < few_rows)
+        return bounded.cycles < most_of_few * cycles;
+    return bounded.cycles < cycles;
 }
 
 }  // namespace
@@ -117,11 +121,11 @@ std::optional<LeftOutZeros> with_zeros_left_out(const Kernel& kernel,
         LeftOutZeros result{kernel};
         Conditions& conditions = result.product.conditions;
         conditions.at_least_zero = inside(kernel, *places, windows);
-        if (conditions.is_empty() ||
-            (!is_forced && !are_many(kernel, operand, conditions.at_least_zero)))
+        if (conditions.is_empty() || (!is_forced && !are_many(kernel, conditions.at_least_zero)))
             continue;
         const auto bounded = choose_contraction(result.product, target);
-        if (!bounded || (!is_forced && bounded->cycles >= choice.cycles)) continue;
+        if (!bounded || (!is_forced && !are_faster(result.product, *bounded, choice.cycles)))
+            continue;
         const Value count = count_not_finite(result.product, product->args[1 - factor], builder);
         if (!count) continue;
         result.count = result.product.places.at(std::size_t(std::get<Load>(count->term).buffer));

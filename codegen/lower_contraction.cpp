@@ -181,7 +181,7 @@ bool lower_if_finite(const Kernel& kernel, const std::optional<ContractionChoice
     if (!choice && splitting == Splitting::done) return false;
     if (auto padded = with_padded_factor(kernel, choice, cycles, builder)) {
         for (Kernel& copy : padded->copies) lower(std::move(copy), builder);
-        lower_both(std::move(padded->product), padded->count, true);
+        lower_both(std::move(padded->product), *padded->count, true);
         return true;
     }
     if (!choice || choice->cycles > cycles) return false;
@@ -305,6 +305,11 @@ bool lower_contraction(const Kernel& written, const LanePlan& otherwise, PlanBui
     }
     const double others = std::min(otherwise.cycles, choice ? choice->cycles : otherwise.cycles);
     if (lower_as_tiled_product(kernel, others, builder, splitting)) return true;
+    if (auto padded = with_padded_rows(kernel, others, builder)) {
+        for (Kernel& copy : padded->copies) lower(std::move(copy), builder);
+        lower(std::move(padded->product), builder, splitting);
+        return true;
+    }
     const bool is_forced = target.forced == Forced::tiles && choice.has_value();
     if ((choice || !masked) &&
         lower_if_finite(kernel, choice, is_forced ? choice->cycles : others, builder, splitting))

@@ -46,13 +46,9 @@ class Padder {
     Padder(const Kernel& kernel, PlanBuilder& builder) : kernel_(kernel), builder_(builder) {}
 
     std::optional<PaddedFactor> run(double most_cycles) {
-        const auto* product = std::get_if<Operate>(&kernel_.body->term);
-        if (product == nullptr || product->op != Op::mul || product->args.size() != 2 ||
-            !collect_windows())
-            return std::nullopt;
+        if (!is_product() || !collect_windows()) return std::nullopt;
         for (const std::size_t factor : {0, 1}) {
-            padded_ = product->args[factor];
-            const Value& other = product->args[1 - factor];
+            const Value other = take_factor(factor);
             if (!find_steps() || reads_padded(other)) continue;
             Kernel copy = kernel_.step_beside(kernel_.nest.name + "_padded");
             make_copy(copy);
@@ -63,12 +59,51 @@ class Padder {
             result.count =
                 result.product.places.at(std::size_t(std::get<Load>(count->term).buffer));
             connect(result);
+            result.product.conditions = {};
+            return result;
+        }
+        return std::nullopt;
+    }
+
+    /// The same with the conditions. Nothing unless it takes fewer than `most_cycles`.
+    std::optional<PaddedFactor> run_bounded(double most_cycles) {
+        if (!is_product() || !collect_windows()) return std::nullopt;
+        for (const std::size_t factor : {0, 1}) {
+            const Value other = take_factor(factor);
+            if (!find_steps() || !is_inside_everywhere(kernel_, other)) continue;
+            Kernel copy = kernel_.step_beside(kernel_.nest.name + "_padded");
+            make_copy(copy);
+            const double of_copy = copy_cycles(points(copy.free));
+            if (of_copy > most_cycles) continue;
+            Kernel trial = kernel_;
+            read_copy(trial, copy.free,
+                      trial.nest.add(Buffer{.name = copy.nest.name,
+                                            .dtype = padded_->dtype,
+                                            .elements = points(copy.free) + zeros_between_}));
+            const auto found = choose_contraction(trial, builder_.target());
+            if (!found || found->cycles + of_copy >= most_cycles ||
+                (has_conditional_rows(trial, *found) &&
+                 most_cycles < std::numeric_limits<double>::infinity()))
+                continue;
+            PaddedFactor result{{std::move(copy)}, kernel_};
+            connect(result);
             return result;
         }
         return std::nullopt;
     }
 
   private:
+    [[nodiscard]] bool is_product() const {
+        const auto* product = std::get_if<Operate>(&kernel_.body->term);
+        return product != nullptr && product->op == Op::mul && product->args.size() == 2;
+    }
+    /// Takes that factor to be padded; gives the other one.
+    Value take_factor(std::size_t factor) {
+        const std::vector<Value>& factors = std::get<Operate>(kernel_.body->term).args;
+        padded_ = factors[factor];
+        return factors[1 - factor];
+    }
+
     /// The conditions as windows: each form between the numbers that its conditions leave it.
     bool collect_windows() {
         const Conditions& conditions = kernel_.conditions;
@@ -194,23 +229,26 @@ class Padder {
                              .combine = std::nullopt}};
     }
 
+    /// The product of a copy with these axes in place of the operand.
+    void read_copy(Kernel& product, const std::vector<Axis>& axes, BufferId copy) const {
+        AffineForm at = reduced_point(axes);
+        for (const Window& window : windows_) {
+            const std::int64_t step = at.coefficient(window.var);
+            at = at + form(window.var, -step) + step * (window.form + form(-window.start));
+        }
+        Substitution to;
+        to.replace(padded_, make_load(product.nest, copy, {at}));
+        product.body = to(product.body);
+    }
+
     void connect(PaddedFactor& kernels) {
         Kernel& copy = kernels.copies[0];
         const std::int64_t elements = points(copy.free);
         const std::size_t place =
             builder_.temporary(copy.nest.name, padded_->dtype, elements + zeros_between_);
         copy.writes[0].buffer = copy.argument(builder_.plan(), place, true);
-        AffineForm at = reduced_point(copy.free);
-        for (const Window& window : windows_) {
-            const std::int64_t step = at.coefficient(window.var);
-            at = at + form(window.var, -step) + step * (window.form + form(-window.start));
-        }
         Kernel& product = kernels.product;
-        const BufferId from = product.argument(builder_.plan(), place, false);
-        Substitution to;
-        to.replace(padded_, make_load(product.nest, from, {at}));
-        product.body = to(product.body);
-        product.conditions = {};
+        read_copy(product, copy.free, product.argument(builder_.plan(), place, false));
         if (zeros_between_ == 0) return;
         Kernel zeros = kernel_.step_beside(kernel_.nest.name + "_padded_end");
         const VarId p = zeros.nest.add(Var{"p"});
@@ -278,6 +316,20 @@ std::optional<PaddedFactor> with_padded_factor(const Kernel& kernel,
     if (!most) return std::nullopt;
     const bool is_forced = target.forced == Forced::rewritings || target.forced == Forced::tiles;
     return Padder(kernel, builder).run(is_forced ? std::numeric_limits<double>::infinity() : *most);
+}
+
+std::optional<PaddedFactor> with_padded_rows(const Kernel& kernel, double cycles,
+                                             PlanBuilder& builder) {
+    constexpr double least_saved = 0.02;
+    const Target& target = builder.target();
+    if (kernel.reducer != Reducer::sum || !kernel.slices.empty() || kernel.joint_kernels > 1 ||
+        kernel.conditions.at_least_zero.empty() || !has_masked_stores(target) ||
+        is_inside_everywhere(kernel, kernel.body))
+        return std::nullopt;
+    const bool is_forced = target.forced == Forced::rewritings;
+    return Padder(kernel, builder)
+        .run_bounded(is_forced ? std::numeric_limits<double>::infinity()
+                               : (1 - least_saved) * cycles);
 }
 
 }  // namespace ricci::codegen

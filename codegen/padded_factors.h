@@ -20,9 +20,19 @@ namespace ricci::codegen {
 
 struct PaddedFactor {
     std::vector<Kernel> copies;  ///< of the operand, and of the zeros behind its last row
-    Kernel product;              ///< without the conditions, of the copy
-    std::size_t count = 0;       ///< a buffer: how many of the other factor are not finite
+    Kernel product;              ///< of the copy
+    /// A buffer: how many of the other factor are not finite, which has to be 0 as the product has
+    /// no conditions. Nothing where it has them still.
+    std::optional<std::size_t> count = std::nullopt;
 };
+
+/// The same under the conditions: whatever the other factor is, rows of a tile may then be pixels
+/// of which conditions leave some out, since the copy is read at all of them. Of 3x3, two images of
+/// 256x7x7, the gradient by the input takes 0.93 ms, not 1.60 with one row for each image (Zen 4).
+/// Nothing where masks of lanes are not free, or where tiles of the kernel as it is, which takes
+/// `cycles`, would do.
+[[nodiscard]] std::optional<PaddedFactor> with_padded_rows(const Kernel& kernel, double cycles,
+                                                           PlanBuilder& builder);
 
 /// The kernels; adds the copy's buffer and the steps that count. `choice` are the best tiles of
 /// the kernel as it is, if it has any, `cycles` what it takes in them or without tiles. Nothing

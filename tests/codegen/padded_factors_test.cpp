@@ -57,6 +57,31 @@ TEST_CASE("where masks cost, conditions of a factor are zeros around a copy of i
     check_values(input_gradient, layer(DType::f64));
 }
 
+TEST_CASE("pixels of which conditions leave some out are rows of a tile that reads a padded copy") {
+    const auto is_bounded = [](const std::string& plan) {
+        return is_padded(plan) && plan.find("dX_nan") == std::string::npos;
+    };
+    const Signature two_images = {{"dY", array({2, 256, 7, 7})}, {"W", array({256, 256, 3, 3})}};
+    const std::string plan = plan_of(input_gradient_of("7"), two_images, 64);
+    CAPTURE(plan);
+    CHECK(is_bounded(plan));
+    CHECK(plan.find("tile t 7 ") != std::string::npos);
+    CHECK_FALSE(is_bounded(plan_of(input_gradient_of("7"), two_images, 32)));
+    // Whatever the extents, steps and reach of the conditions.
+    Target target = example_target(64);
+    target.forced = Forced::rewritings;
+    for (const std::string& text :
+         {input_gradient_of("5"),
+          std::string("dX[n,c,t,p] := sum[o,r,s | t-2*r+2 >= 0 && t-2*r+2 < 5 && p+s-1 >= 0 && "
+                      "p+s-1 < 5](dY[n,o,t-2*r+2,p+s-1]*W[o,c,r,s]) where t in 0:6, p in 0:4")}) {
+        const Signature small = {{"dY", array({2, 5, 5, 5})}, {"W", array({5, 6, 3, 3})}};
+        const codegen::Plan forced = codegen::plan(bound(text, small), target);
+        CAPTURE(str(forced));
+        CHECK(is_bounded(str(forced)));
+        CHECK(interpreted_difference(bound(text, small), small, target) == "");
+    }
+}
+
 TEST_CASE("rows of a padded copy share the zeros between them") {
     // Of 20 columns, so many before and behind them as the reach of the taps says.
     const auto gradient = [](int taps, int before, int columns) {
