@@ -138,9 +138,7 @@ Array fill_floating(DType dtype, Shape shape, Make&& make) {
 /// A complex array: its parts, one after the other, are the numbers of a real one twice as long.
 template <class Make>
 Array random_parts(Make&& make, DType dtype, const Shape& shape, std::uint64_t seed) {
-    Shape twice = shape;
-    twice.push_back(2);
-    const Array parts = make(component(dtype), std::move(twice), seed);
+    const Array parts = make(component(dtype), Shape{element_count(shape), 2}, seed);
     Array array(dtype, shape);
     const auto bytes = static_cast<std::size_t>(array.size()) * size_bytes(dtype);
     if (bytes > 0) std::memcpy(array.data(), parts.data(), bytes);

@@ -440,7 +440,8 @@ std::string Evaluator::point_text(const BoundCheck& check, const Point& point) c
 // --- results -------------------------------------------------------------------------------------
 
 Array to_array(const Values& values) {
-    Array array(values.dtype, values.shape);
+    // Parts of complex numbers are one more dimension than arrays of users have.
+    Array array(row_major_layout(values.shape), values.dtype);
     with_element(values.dtype, [&]<class T>(Element<T>) {
         T* out = static_cast<T*>(array.data());
         for (const Scalar& scalar : values.elements) {
@@ -454,7 +455,7 @@ Array to_array(const Values& values) {
 }
 
 Array bounds_array(const Values& values) {
-    Array array(DType::f64, values.shape);
+    Array array(row_major_layout(values.shape), DType::f64);
     std::ranges::transform(values.elements, static_cast<double*>(array.data()),
                            [](const Scalar& s) { return s.bound; });
     return array;

@@ -110,6 +110,17 @@ TEST_CASE("operations of complex numbers are those of the library") {
     }
 }
 
+TEST_CASE("complex arrays have as many dimensions as others") {
+    const std::string all = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p";
+    Shape shape(16, 1);
+    shape[3] = 2;
+    shape[15] = 3;
+    const Array x = Array::randn(DType::c128, shape);
+    List expected;
+    for (const C& value : list_of(x)) expected.push_back(value * C(0, 2));
+    check(format("Y[{0}] := X[{0}]*2i", all), {{"X", x}}, expected);
+}
+
 TEST_CASE("complex numbers promote: with real ones, in their precision") {
     const Array single = array_of(a).to(DType::c64);
     const Array real = Array::rand(DType::f32, {10});
