@@ -26,14 +26,6 @@ struct PaddedFactor {
     std::optional<std::size_t> count = std::nullopt;
 };
 
-/// The same under the conditions: whatever the other factor is, rows of a tile may then be pixels
-/// of which conditions leave some out, since the copy is read at all of them. Of 3x3, two images of
-/// 256x7x7, the gradient by the input takes 0.93 ms, not 1.60 with one row for each image (Zen 4).
-/// Nothing where masks of lanes are not free, or where tiles of the kernel as it is, which takes
-/// `cycles`, would do.
-[[nodiscard]] std::optional<PaddedFactor> with_padded_rows(const Kernel& kernel, double cycles,
-                                                           PlanBuilder& builder);
-
 /// The kernels; adds the copy's buffer and the steps that count. `choice` are the best tiles of
 /// the kernel as it is, if it has any, `cycles` what it takes in them or without tiles. Nothing
 /// where the kernel has good tiles whose lanes need no masks or whose masks cost nothing, where the
@@ -42,5 +34,13 @@ struct PaddedFactor {
 [[nodiscard]] std::optional<PaddedFactor> with_padded_factor(
     const Kernel& kernel, const std::optional<ContractionChoice>& choice, double cycles,
     PlanBuilder& builder);
+
+/// The same under the conditions: whatever the other factor is, rows of a tile may then be pixels
+/// of which conditions leave some out, since the copy is read at all of them. Of 3x3, two images of
+/// 256x7x7, the gradient by the input takes 0.93 ms, not 1.60 with one row for each image (Zen 4).
+/// Nothing where masks of lanes are not free, or where tiles of the kernel as it is, which takes
+/// `cycles`, would do.
+[[nodiscard]] std::optional<PaddedFactor> with_padded_rows(const Kernel& kernel, double cycles,
+                                                           PlanBuilder& builder);
 
 }  // namespace ricci::codegen
