@@ -22,10 +22,10 @@ class EqualSteps {
             for_each_buffer(s, [&](std::size_t buffer, bool is_written) {
                 if (is_written) writers_[buffer].push_back(s);
             });
-        is_own_.assign(plan.steps.size(), true);
+        is_outside_loops_.assign(plan.steps.size(), true);
         for (const SliceLoop& loop : plan.slice_loops)
-            std::fill(is_own_.begin() + std::ptrdiff_t(loop.first_step),
-                      is_own_.begin() + std::ptrdiff_t(loop.last_step), false);
+            std::fill(is_outside_loops_.begin() + std::ptrdiff_t(loop.first_step),
+                      is_outside_loops_.begin() + std::ptrdiff_t(loop.last_step), false);
     }
 
     void run() {
@@ -56,8 +56,8 @@ class EqualSteps {
     bool makes_the_same(std::size_t earlier, std::size_t later) const {
         const Step& first = plan_.steps[earlier];
         const Step& second = plan_.steps[later];
-        if (!is_own_[earlier] || !is_own_[later] || first.tasks != second.tasks ||
-            first.buffers.size() != second.buffers.size())
+        if (!is_outside_loops_[earlier] || !is_outside_loops_[later] ||
+            first.tasks != second.tasks || first.buffers.size() != second.buffers.size())
             return false;
         for (std::size_t b = 0; b < first.buffers.size(); ++b) {
             const bool is_written = nest_of(later).buffers[b].is_written;
@@ -131,9 +131,10 @@ class EqualSteps {
     }
 
     Plan& plan_;
-    std::vector<std::vector<std::size_t>> writers_;  ///< steps, by buffer
-    std::vector<std::size_t> stands_for_;            ///< by buffer: that of an earlier, equal step
-    std::vector<bool> is_own_;                       ///< by step: of no loop over slices
+    /// Steps, by buffer: those of the plan as it was. What a dropped step wrote had no other.
+    std::vector<std::vector<std::size_t>> writers_;
+    std::vector<std::size_t> stands_for_;  ///< by buffer: that of an earlier, equal step
+    std::vector<bool> is_outside_loops_;   ///< by step: over slices
 };
 
 }  // namespace

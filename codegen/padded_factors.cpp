@@ -65,8 +65,9 @@ class Padder {
         return std::nullopt;
     }
 
-    /// The same with the conditions. Nothing unless it takes fewer than `most_cycles`.
-    std::optional<PaddedFactor> run_bounded(double most_cycles) {
+    /// The product of a copy that still has the conditions. Nothing unless it takes fewer than
+    /// `most_cycles`, or where it is forced.
+    std::optional<PaddedFactor> run_bounded(double most_cycles, bool is_forced) {
         if (!is_product() || !collect_windows()) return std::nullopt;
         for (const std::size_t factor : {0, 1}) {
             const Value other = take_factor(factor);
@@ -74,17 +75,17 @@ class Padder {
             Kernel copy = kernel_.step_beside(kernel_.nest.name + "_padded");
             make_copy(copy);
             const double of_copy = copy_cycles(points(copy.free));
-            if (of_copy > most_cycles) continue;
+            if (of_copy > most_cycles && !is_forced) continue;
             Kernel trial = kernel_;
             read_copy(trial, copy.free,
                       trial.nest.add(Buffer{.name = copy.nest.name,
                                             .dtype = padded_->dtype,
                                             .elements = points(copy.free) + zeros_between_}));
             const auto found = choose_contraction(trial, builder_.target());
-            if (!found || found->cycles + of_copy >= most_cycles ||
-                (has_conditional_rows(trial, *found) &&
-                 most_cycles < std::numeric_limits<double>::infinity()))
-                continue;
+            if (!found) continue;
+            const bool is_faster =
+                found->cycles + of_copy < most_cycles && !has_conditional_rows(trial, *found);
+            if (!is_faster && !is_forced) continue;
             PaddedFactor result{{std::move(copy)}, kernel_};
             connect(result);
             return result;
@@ -326,10 +327,8 @@ std::optional<PaddedFactor> with_padded_rows(const Kernel& kernel, double cycles
         kernel.conditions.at_least_zero.empty() || !has_masked_stores(target) ||
         is_inside_everywhere(kernel, kernel.body))
         return std::nullopt;
-    const bool is_forced = target.forced == Forced::rewritings;
     return Padder(kernel, builder)
-        .run_bounded(is_forced ? std::numeric_limits<double>::infinity()
-                               : (1 - least_saved) * cycles);
+        .run_bounded((1 - least_saved) * cycles, target.forced == Forced::rewritings);
 }
 
 }  // namespace ricci::codegen

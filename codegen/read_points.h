@@ -12,7 +12,8 @@ namespace ricci::codegen {
 ///     for i, p in 0:3:  p == 0 ? a[i] : p == 1 ? b[i] : c[i]
 ///
 /// one in three reads `b`. What else decides than the place along a short axis, which kernels write
-/// out (codegen/case_axes.h), counts as if both sides were read.
+/// out (codegen/case_axes.h), counts as if both sides were read. An estimate: each place that is
+/// chosen is taken to be another one of the axis.
 [[nodiscard]] double read_points(const BoundProgram& program, Expr term, TensorId tensor,
                                  double points);
 

@@ -43,7 +43,10 @@ class Splitter {
     [[nodiscard]] bool is_split(TensorId id) const {
         return position(id) < imaginary_.size() && imaginary_[position(id)].has_value();
     }
-    [[nodiscard]] TensorId imaginary(TensorId id) const { return *imaginary_[position(id)]; }
+    [[nodiscard]] TensorId imaginary(TensorId id) const {
+        RICCI_ASSERT(is_split(id), format("`{}` has no imaginary part", at(id).name));
+        return *imaginary_[position(id)];
+    }
     [[nodiscard]] const BoundTensor& at(TensorId id) const { return program_.at(id); }
 
     /// The arguments whose storage some version continues: their parts are apart.
@@ -56,6 +59,9 @@ class Splitter {
 
     /// What a caller gives is looked at in place: every other number of it.
     void split(TensorId id, const std::set<TensorId>& updated) {
+        // A version may be numbered before the array that it updates.
+        const std::optional<TensorId> previous = at(id).previous;
+        if (previous && !is_split(*previous)) split(*previous, updated);
         BoundTensor& re = program_.tensors[position(id)];
         re.dtype = component(re.dtype);
         if (re.previous) {

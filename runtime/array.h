@@ -63,7 +63,8 @@ struct Layout {
     std::int64_t size = 0;  ///< elements
 };
 using LayoutPtr = std::shared_ptr<const Layout>;
-/// Row-major. Throws: `limit` for too many elements.
+/// Row-major; of parts of complex numbers, of one dimension more than arrays of users may have.
+/// Throws: `limit` for too many elements.
 [[nodiscard]] LayoutPtr row_major_layout(Shape shape);
 
 }  // namespace runtime

@@ -110,6 +110,29 @@ TEST_CASE("operations of complex numbers are those of the library") {
     }
 }
 
+TEST_CASE("gradients of complex arrays that are updated once made leave arguments alone") {
+    const Array ones = Array::full(DType::f64, {4}, 1).to(DType::c128);
+    const Array real = Array::arange(DType::f64, {4});
+    const auto check_gradient = [&](const std::string& text, const char* wrt, Arguments arguments,
+                                    const List& expected) {
+        arguments.emplace_back("dY", ones);
+        for (const Device device : {Device::cpu, Device::reference}) {
+            INFO(format("{}, {}", text, name(device)));
+            const List found = list_of(compile(text, "", device).grad(wrt)(arguments));
+            CHECK(found == expected);
+        }
+    };
+    // Y is A*B but for its first element, 2, before it is multiplied.
+    check_gradient("Y[i] := B[i]*A[i]; Y[0] = 2; Y[i] *= C[i]", "C",
+                   {{"A", ones}, {"B", real}, {"C", ones}}, {2, 1, 2, 3});
+    check_gradient("Y[i] := A[i]; Y[0] = 2; Y[i] *= B[i]", "A", {{"A", ones}, {"B", real}},
+                   {0, 1, 2, 3});
+    check_gradient("t[i] := A[i]*2; t[0] = 2; Y[i] := t[i]*t[i]*B[i]", "A",
+                   {{"A", ones}, {"B", real}}, {0, 8, 16, 24});
+    CHECK(list_of(real) == List{0, 1, 2, 3});
+    CHECK(list_of(ones) == List{1, 1, 1, 1});
+}
+
 TEST_CASE("complex arrays have as many dimensions as others") {
     const std::string all = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p";
     Shape shape(16, 1);
