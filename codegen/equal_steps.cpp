@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -44,7 +43,9 @@ class EqualSteps {
     }
 
   private:
-    const Nest& nest_of(std::size_t step) const { return plan_.nests[plan_.steps[step].nest]; }
+    [[nodiscard]] const Nest& nest_of(std::size_t step) const {
+        return plan_.nests[plan_.steps[step].nest];
+    }
 
     template <class Visit>
     void for_each_buffer(std::size_t step, const Visit& visit) const {
@@ -53,7 +54,7 @@ class EqualSteps {
             visit(buffers[b], nest_of(step).buffers[b].is_written);
     }
 
-    bool makes_the_same(std::size_t earlier, std::size_t later) const {
+    [[nodiscard]] bool makes_the_same(std::size_t earlier, std::size_t later) const {
         const Step& first = plan_.steps[earlier];
         const Step& second = plan_.steps[later];
         if (!is_outside_loops_[earlier] || !is_outside_loops_[later] ||
@@ -71,7 +72,7 @@ class EqualSteps {
     }
 
     /// Whether two temporaries are alike, and one step writes each.
-    bool is_own_result(std::size_t first, std::size_t second) const {
+    [[nodiscard]] bool is_own_result(std::size_t first, std::size_t second) const {
         const PlanBuffer& a = plan_.buffers[first];
         const PlanBuffer& b = plan_.buffers[second];
         return a.kind == PlanBuffer::Kind::temporary && b.kind == PlanBuffer::Kind::temporary &&
@@ -80,7 +81,8 @@ class EqualSteps {
                writers_[first].size() == 1 && writers_[second].size() == 1;
     }
 
-    bool is_written_between(std::size_t buffer, std::size_t earlier, std::size_t later) const {
+    [[nodiscard]] bool is_written_between(std::size_t buffer, std::size_t earlier,
+                                          std::size_t later) const {
         return std::ranges::any_of(
             writers_[buffer], [&](std::size_t step) { return earlier <= step && step < later; });
     }

@@ -37,10 +37,13 @@ std::size_t dimension_of(const Shape& shape, int dimension) {
     return static_cast<std::size_t>(front);
 }
 
-void require_rank(std::size_t rank) {
-    if (rank > max_rank) {
-        fail(ErrorKind::limit, format("an array of rank {}, the limit is {}", rank, max_rank));
+/// The shape of an array that users make.
+Shape checked(Shape shape) {
+    if (shape.size() > max_rank) {
+        fail(ErrorKind::limit,
+             format("an array of rank {}, the limit is {}", shape.size(), max_rank));
     }
+    return shape;
 }
 
 std::size_t bytes_of(DType dtype, std::int64_t elements) {
@@ -82,9 +85,8 @@ runtime::LayoutPtr runtime::row_major_layout(Shape shape) {
     return std::make_shared<const Layout>(std::move(shape), std::move(strides), size);
 }
 
-Array::Array(DType dtype, Shape shape) : Array(runtime::row_major_layout(std::move(shape)), dtype) {
-    require_rank(rank());
-}
+Array::Array(DType dtype, Shape shape)
+    : Array(runtime::row_major_layout(checked(std::move(shape))), dtype) {}
 
 Array::Array(runtime::LayoutPtr layout, DType dtype) : dtype_(dtype), layout_(std::move(layout)) {
     if (dtype == DType::none) fail(ErrorKind::type, "an array needs a type");
@@ -157,7 +159,7 @@ Array Array::arange(DType dtype, Shape shape) {
 
 Array Array::view(void* data, DType dtype, Shape shape, Strides strides) {
     if (dtype == DType::none) fail(ErrorKind::type, "a view needs a type");
-    require_rank(shape.size());
+    shape = checked(std::move(shape));
     const std::int64_t size = element_count(shape);
     if (strides.empty()) strides = row_major_strides(shape);
     if (strides.size() != shape.size()) {

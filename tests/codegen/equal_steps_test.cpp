@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -53,6 +55,13 @@ void add_step(Plan& plan, std::size_t from, std::size_t to, double factor = 2) {
     plan.schedules.push_back({.kernel = plan.buffers[to].name});
 }
 
+/// A plan of these steps, each from one buffer to another.
+Plan plan_of(const std::vector<std::pair<std::size_t, std::size_t>>& moves) {
+    Plan plan = buffers();
+    for (const auto& [from, to] : moves) add_step(plan, from, to);
+    return plan;
+}
+
 /// Its steps, as `x>a a>y`.
 std::string steps(Plan plan) {
     drop_equal_steps(plan);
@@ -70,11 +79,7 @@ std::string steps(Plan plan) {
 }  // namespace
 
 TEST_CASE("what an earlier step wrote into a temporary is not made again") {
-    Plan plan = buffers();
-    add_step(plan, x, a);
-    add_step(plan, a, y);
-    add_step(plan, x, b);
-    add_step(plan, b, z);
+    Plan plan = plan_of({{x, a}, {a, y}, {x, b}, {b, z}});
     plan.checks = {{.check = 0, .buffer = b, .after = 2}, {.check = 1, .buffer = z, .after = 3}};
     plan.choices = {{.kernel = "k", .first_step = 2, .last_step = 4}};
     CHECK(steps(plan) == "x>a a>y a>z");
@@ -89,38 +94,23 @@ TEST_CASE("what an earlier step wrote into a temporary is not made again") {
 }
 
 TEST_CASE("equal steps of equal steps fall together") {
-    Plan plan = buffers();
+    Plan plan = plan_of({{x, a}, {x, b}, {a, y}, {b, z}});
+    CHECK(steps(plan) == "x>a a>y a>z");
     plan.buffers[y].kind = PlanBuffer::Kind::temporary;
     plan.buffers[z].kind = PlanBuffer::Kind::temporary;
-    add_step(plan, x, a);
-    add_step(plan, x, b);
-    add_step(plan, a, y);
-    add_step(plan, b, z);
     CHECK(steps(plan) == "x>a a>y");
 }
 
 TEST_CASE("steps stay that differ, that write results, or whose sources changed in between") {
-    Plan other = buffers();
-    add_step(other, x, a);
+    Plan other = plan_of({{x, a}});
     add_step(other, x, b, 3);
     CHECK(steps(other) == "x>a x>b");
-    Plan results = buffers();
-    add_step(results, x, y);
-    add_step(results, x, z);
-    CHECK(steps(results) == "x>y x>z");
-    Plan changed = buffers();
-    add_step(changed, x, a);
-    add_step(changed, y, x);
-    add_step(changed, x, b);
-    CHECK(steps(changed) == "x>a y>x x>b");
-    Plan added = buffers();  // something else writes one of them
-    add_step(added, x, a);
-    add_step(added, x, b);
-    add_step(added, y, b);
-    CHECK(steps(added) == "x>a x>b y>b");
-    Plan sliced = buffers();
-    add_step(sliced, x, a);
-    add_step(sliced, x, b);
+    CHECK(steps(plan_of({{x, y}, {x, z}})) == "x>y x>z");
+    CHECK(steps(plan_of({{x, a}, {y, x}, {x, b}})) == "x>a y>x x>b");
+    // Something else writes one of them.
+    CHECK(steps(plan_of({{x, a}, {x, b}, {y, b}})) == "x>a x>b y>b");
+    Plan sliced = plan_of({{x, a}, {x, b}});
+    CHECK(steps(sliced) == "x>a");
     sliced.slice_loops = {{.first_step = 1, .last_step = 2, .slices = 2}};
     CHECK(steps(sliced) == "x>a x>b");
 }

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -120,6 +121,15 @@ TEST_CASE("an array larger than memory is an error, not a crash") {
               Array(DType::f64, {1LL << 24, 1LL << 23});
           }).starts_with("device: no memory for"));
     CHECK(error_text([] { Array(DType::f64, {1LL << 40, 1LL << 40}); }).starts_with("limit: "));
+}
+
+TEST_CASE("arrays of users have at most 16 dimensions, their views too") {
+    const Shape shape(17, 1);
+    const std::string expected = "limit: an array of rank 17, the limit is 16";
+    CHECK(error_text([&] { (void)Array(DType::f32, shape); }) == expected);
+    float number = 0;
+    CHECK(error_text([&] { (void)Array::view(&number, shape); }) == expected);
+    CHECK(Array(DType::c64, Shape(16, 1)).imag().rank() == 16);
 }
 
 TEST_CASE("the parts of complex arrays are views of them") {
