@@ -35,6 +35,7 @@ enum class Forced : std::uint8_t {
     no_chains,
     slices,      ///< kernels that can run slice by slice do, in small slices
     two_levels,  ///< partial results, then their total
+    scans,       ///< sums up to each point in one walk, however few the points
     rewritings,  ///< residue classes, sums written out, shared operands, orders of products, cores
 };
 

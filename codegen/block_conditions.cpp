@@ -53,21 +53,10 @@ std::optional<Comparison> comparison_of(const Value& condition) {
     return result;
 }
 
-void add_conjuncts(std::vector<Value>& all, const Value& condition) {
-    const auto* operate = std::get_if<Operate>(&condition->term);
-    if (operate == nullptr || operate->op != Op::logical_and) {
-        all.push_back(condition);
-        return;
-    }
-    for (const Value& part : operate->args) add_conjuncts(all, part);
-}
-
 /// Comparisons that all hold for the extremes of points where the condition does at each.
 std::vector<Comparison> comparisons_of(const Value& condition) {
-    std::vector<Value> conjuncts;
-    add_conjuncts(conjuncts, condition);
     std::vector<Comparison> result;
-    for (const Value& each : conjuncts) {
+    for (const Value& each : conjuncts(condition)) {
         const Comparison comparison =
             comparison_of(each).value_or(Comparison{.value = make_convert(each, DType::i32),
                                                     .extreme = Reducer::min,
@@ -138,8 +127,7 @@ Value holds_in_block(Kernel& kernel, Body& body, VarId start, std::int64_t count
 }
 
 std::vector<Value> narrow_conjuncts(const Value& condition) {
-    std::vector<Value> all;
-    add_conjuncts(all, condition);
+    std::vector<Value> all = conjuncts(condition);
     for (Value& each : all)
         if (const std::optional<Comparison> found = comparison_of(each))
             each = make_operation(found->op, {found->value, found->limit}, DType::boolean);

@@ -110,6 +110,7 @@ class Chooser {
             case Forced::slices:
             case Forced::joint_sums:
             case Forced::two_levels:
+            case Forced::scans:
             case Forced::rewritings:    return false;
         }
         return false;

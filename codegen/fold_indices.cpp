@@ -357,6 +357,19 @@ std::optional<IndexRange> AxisRanges::of(const AffineForm& form) const {
     return range;
 }
 
+std::optional<AffineTest> affine_test(const Value& condition) {
+    const auto* compare = std::get_if<Operate>(&condition->term);
+    if (compare == nullptr || compare->args.size() != 2) return std::nullopt;
+    const auto a = affine(compare->args[0]);
+    const auto b = affine(compare->args[1]);
+    if (!a || !b) return std::nullopt;
+    const Op op = compare->op;
+    if (op == Op::eq) return AffineTest{*a - *b, true};
+    if (op == Op::ge || op == Op::gt) return AffineTest{*a - *b - form(op == Op::gt ? 1 : 0)};
+    if (op == Op::le || op == Op::lt) return AffineTest{*b - *a - form(op == Op::lt ? 1 : 0)};
+    return std::nullopt;
+}
+
 double AxisRanges::magnitude(const std::vector<AffineForm>& forms, bool is_product) const {
     double total = is_product ? 1 : 0;
     for (const AffineForm& form : forms) {
@@ -379,11 +392,26 @@ std::optional<IndexRange> AxisRanges::without(const AffineForm& form, VarId var)
 
 namespace {
 
+/// Comparisons of forms become bounds of loops.
+void take_affine_parts(Conditions& conditions) {
+    if (!conditions.rest) return;
+    Value rest;
+    for (const Value& part : conjuncts(conditions.rest)) {
+        if (const std::optional<AffineTest> test = affine_test(part))
+            (test->is_equality ? conditions.equal_zero : conditions.at_least_zero)
+                .push_back(test->form);
+        else
+            rest = rest ? make_operation(Op::logical_and, {rest, part}, DType::boolean) : part;
+    }
+    conditions.rest = rest;
+}
+
 void fold_all(Kernel& kernel, Folder& fold) {
     if (kernel.body) kernel.body = fold(kernel.body);
     if (kernel.conditions.rest) {
         kernel.conditions.rest = fold(kernel.conditions.rest);
         if (truth(kernel.conditions.rest) == true) kernel.conditions.rest = nullptr;
+        take_affine_parts(kernel.conditions);
     }
     if (kernel.arg_place) kernel.arg_place = fold(kernel.arg_place);
     for (Store& write : kernel.writes) {

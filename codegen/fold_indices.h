@@ -20,6 +20,14 @@ struct IndexRange {
 /// An integer that is written as a form or a constant.
 [[nodiscard]] std::optional<AffineForm> affine(const Value& value);
 
+/// A comparison of forms as one that is at least zero, or is zero.
+struct AffineTest {
+    AffineForm form;
+    bool is_equality = false;
+    bool operator==(const AffineTest&) const = default;
+};
+[[nodiscard]] std::optional<AffineTest> affine_test(const Value& condition);
+
 /// The values of affine forms over the points of some axes.
 class AxisRanges {
   public:
@@ -45,7 +53,8 @@ struct Decision {
 
 /// Folds what the ranges of the axes decide in the kernel's values: comparisons, choices, extremes,
 /// `clamp`, `//`, `%` and magnitudes of affine forms; what becomes affine in an address joins its
-/// affine part. Gives the decisions that are left open, once each.
+/// affine part, and a comparison of the reducer's condition that does becomes a bound. Gives the
+/// decisions that are left open, once each.
 std::vector<Decision> fold_indices(Kernel& kernel);
 
 /// Makes `e % N` and `e // N` of a form that lies in two turns a choice between these: divisions of

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "codegen/fold_indices.h"
 #include "codegen/nest_walk.h"
@@ -12,29 +13,13 @@ namespace ricci::codegen {
 
 namespace {
 
-/// The parts of a conjunction.
-void add_conjuncts(const Value& condition, std::vector<Value>& conjuncts) {
-    if (is_operation(condition, Op::logical_and)) {
-        for (const Value& part : operands(condition)) add_conjuncts(part, conjuncts);
-    } else {
-        conjuncts.push_back(condition);
-    }
-}
-
 /// What affine conditions say: forms that are at least zero.
 class Facts {
   public:
     explicit Facts(const std::vector<Value>& conditions) {
         for (const Value& condition : conditions) {
-            const auto* compare = std::get_if<Operate>(&condition->term);
-            if (compare == nullptr || compare->args.size() != 2) continue;
-            const auto a = affine(compare->args[0]);
-            const auto b = affine(compare->args[1]);
-            if (!a || !b) continue;
-            if (compare->op == Op::ge) known_.push_back(*a - *b);
-            if (compare->op == Op::gt) known_.push_back(*a - *b - form(1));
-            if (compare->op == Op::le) known_.push_back(*b - *a);
-            if (compare->op == Op::lt) known_.push_back(*b - *a - form(1));
+            const std::optional<AffineTest> test = affine_test(condition);
+            if (test && !test->is_equality) known_.push_back(test->form);
         }
     }
 
@@ -118,7 +103,7 @@ std::optional<GuardedRead> guarded_read(const Value& value) {
         const std::vector<Value> args = operands(read.load);
         if (read.otherwise && !is_equal_constant(read.otherwise, args[2])) return std::nullopt;
         read.otherwise = args[2];
-        add_conjuncts(args[0], read.conditions);
+        std::ranges::copy(conjuncts(args[0]), std::back_inserter(read.conditions));
         read.load = args[1];
     }
     const auto* load = std::get_if<Load>(&read.load->term);

@@ -211,6 +211,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         lower_pointwise(std::move(kernel), lanes, builder);
         return;
     }
+    if (lower_scan(kernel, builder)) return;
     if (lower_contraction(kernel, lanes, builder, splitting)) return;
     // Masks cost less than borders of their own beside a narrow core.
     const std::int64_t least_core =

@@ -73,6 +73,10 @@ void lower_row_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& buil
 [[nodiscard]] bool lower_contraction(const Kernel& written, const LanePlan& otherwise,
                                      PlanBuilder& builder, Splitting splitting);
 
+/// Sums, products and extremes up to each point, or from it on, in one walk over the points. False,
+/// and nothing done, for others.
+[[nodiscard]] bool lower_scan(const Kernel& written, PlanBuilder& builder);
+
 /// The kernel as serial loops over its axes, one task.
 [[nodiscard]] Nest serial_nest(Kernel kernel);
 /// The same as a step: for people to read.

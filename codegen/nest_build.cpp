@@ -74,6 +74,13 @@ bool is_operation(const Value& value, Op op) noexcept {
     const auto* operate = std::get_if<Operate>(&value->term);
     return operate != nullptr && operate->op == op;
 }
+std::vector<Value> conjuncts(const Value& condition) {
+    if (!is_operation(condition, Op::logical_and)) return {condition};
+    std::vector<Value> all;
+    for (const Value& part : operands(condition))
+        for (Value& each : conjuncts(part)) all.push_back(std::move(each));
+    return all;
+}
 
 Stmt make_loop(VarId var, Bind bind, std::int64_t extent, Body body) {
     return make_loop(var, bind, bound(0), bound(extent), std::move(body));

@@ -37,6 +37,8 @@ namespace ricci::codegen {
 /// The operands of a value: arguments, the computed part of an address, what is converted.
 [[nodiscard]] std::vector<Value> operands(const Value& value);
 [[nodiscard]] bool is_operation(const Value& value, Op op) noexcept;
+/// The parts of a conjunction; of anything else, itself.
+[[nodiscard]] std::vector<Value> conjuncts(const Value& condition);
 
 // Buffers of a task or a thread.
 

@@ -66,7 +66,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     // Libraries know strided gradients as they are written.
     if (target.is_gpu() || target.is_plain) return result;
     result = with_split_quotients(std::move(result));
-    result = with_prefix_sums(std::move(result), is_forced ? 0 : least_points_of_prefixes);
+    result = with_prefix_sums(std::move(result), is_forced ? all_prefixes : PrefixLimits{});
     result = with_repeated_terms(std::move(result), is_forced ? 0 : least_points_of_repeated_terms);
     result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);
     // AVX-512 stores elements that stand a few apart by masks.

@@ -16,10 +16,15 @@ namespace ricci::codegen {
 
 namespace {
 
-/// A row of lanes: the triangles inside of blocks are read once.
-constexpr std::int64_t block = 16;
-/// Shorter ones are a triangle of few vectors.
-constexpr std::int64_t least_extent = 4 * block;
+/// A vector of numbers.
+constexpr std::int64_t least_block = 16;
+/// Longer ones leave the first-level cache before their lines are used up, which rows far apart
+/// read a part of each.
+constexpr std::int64_t most_block = 4096;
+/// Blocks of all rows, for as many threads as share a cache.
+constexpr std::int64_t blocks_of_all = 256;
+/// Shorter rows are walked as they are.
+constexpr std::int64_t least_extent = 4 * least_block;
 
 /// `l <= k + shift`, or `l >= k + shift`.
 struct Prefix {
@@ -31,6 +36,7 @@ struct Prefix {
     /// The values of l that some result takes: others may not be read.
     std::int64_t lower = 0;
     std::int64_t extent = 0;
+    std::int64_t block = 0;  ///< none: rows stay whole
 
     /// `k` plus this is the place, among these values, of the last or the first one it takes.
     [[nodiscard]] std::int64_t first() const { return shift - lower; }
@@ -40,8 +46,8 @@ bool is_place(Reducer reducer) { return reducer == Reducer::argmax || reducer ==
 
 class PrefixSums {
   public:
-    PrefixSums(BoundProgram program, double least_points)
-        : program_(std::move(program)), make_(program_), least_points_(least_points) {}
+    PrefixSums(BoundProgram program, const PrefixLimits& limits)
+        : program_(std::move(program)), make_(program_), limits_(limits) {}
 
     BoundProgram run() {
         std::vector<BoundEquation> equations = std::move(program_.equations);
@@ -53,11 +59,12 @@ class PrefixSums {
   private:
     void add(BoundEquation equation) {
         const std::optional<Prefix> prefix = find(equation);
-        if (!prefix) {
+        if (prefix && equation.reduction->indices.size() > 1)
+            sum_others(std::move(equation), *prefix);
+        else if (prefix && prefix->block > 0)
+            write(equation, *prefix);
+        else
             program_.equations.push_back(std::move(equation));
-            return;
-        }
-        write(equation, *prefix);
     }
 
     [[nodiscard]] std::int64_t extent(IndexId id) const { return program_.at(id).extent(); }
@@ -68,17 +75,15 @@ class PrefixSums {
             equation.reduction->accumulator != equation.value->dtype ||
             equation.value->dtype != program_.at(equation.target).dtype)
             return std::nullopt;
-        double points = 1;
-        for (const IndexId id : equation.indices) points *= double(extent(id));
-        for (const IndexId id : equation.reduction->indices) points *= double(extent(id));
-        if (points < least_points_) return std::nullopt;
         const std::vector<Expr> parts = conjuncts(equation.reduction->condition);
         for (std::size_t n = 0; n < parts.size(); ++n) {
             std::optional<Prefix> prefix = as_prefix(parts[n], equation);
             if (!prefix) continue;
             prefix->others = parts;
             prefix->others.erase(prefix->others.begin() + std::ptrdiff_t(n));
-            if (find_range(*prefix, equation)) return prefix;
+            if (!find_range(*prefix, equation)) continue;
+            prefix->block = block_of(*prefix, equation);
+            return prefix;
         }
         return std::nullopt;
     }
@@ -127,9 +132,52 @@ class PrefixSums {
             return has(other, prefix.result) || has(other, prefix.reduced);
         });
     }
+    /// Points of a block, an odd number of vectors: rows of a power of two meet in few sets of a
+    /// cache.
+    [[nodiscard]] std::int64_t block_of(const Prefix& prefix, const BoundEquation& equation) const {
+        double rows = 1;
+        for (const IndexId id : equation.indices)
+            if (id != prefix.result) rows *= double(extent(id));
+        if (rows >= double(limits_.rows) || rows * double(prefix.extent) < limits_.points) return 0;
+        const auto wanted = std::int64_t(rows) * prefix.extent / blocks_of_all;
+        const std::int64_t block =
+            std::clamp(wanted / least_block * least_block, least_block, most_block);
+        return block / least_block % 2 == 0 ? block - least_block : block;
+    }
     static bool has(Expr term, IndexId id) { return has_index(free_indices(term), id); }
 
+    /// What the other indices give at each point, then the sums up to it.
+    void sum_others(BoundEquation equation, const Prefix& prefix) {
+        const IndexId point = make_.index(program_.at(prefix.reduced).name, prefix.extent);
+        EquationMaker::Numbers numbers;
+        numbers.emplace(std::uint32_t(prefix.reduced),
+                        make_.add(make_.value(point), make_.integer(prefix.lower)));
+        BoundEquation each;
+        each.value = make_.with(equation.value, numbers);
+        each.reduction = equation.reduction;
+        std::erase(each.reduction->indices, prefix.reduced);
+        Expr others;
+        for (const Expr other : prefix.others) others = make_.both(others, other);
+        each.reduction->condition = make_.with(others, numbers);
+        std::vector<IndexId> rest;
+        for (const IndexId id : equation.indices)
+            if (has(each.value, id) || (others && has(others, id))) rest.push_back(id);
+        const TensorId values = array(equation, rest, prefix.extent);
+        define(values, rest, make_.value(point), point, std::move(each));
+
+        const IndexId met = make_.index(program_.at(prefix.reduced).name, prefix.extent);
+        std::vector<Expr> at = make_.offsets(rest);
+        at.push_back(make_.value(met));
+        equation.value = make_.context().access(values, std::move(at), equation.value->dtype);
+        equation.reduction->indices = {met};
+        const Expr last = make_.add(make_.value(prefix.result), make_.integer(prefix.first()));
+        equation.reduction->condition =
+            make_.compare(prefix.is_suffix ? Op::ge : Op::le, make_.value(met), last);
+        add(std::move(equation));
+    }
+
     void write(const BoundEquation& equation, const Prefix& prefix) {
+        const std::int64_t block = prefix.block;
         const Reduction& whole = *equation.reduction;
         const std::int64_t blocks = (prefix.extent + block - 1) / block;
         std::vector<IndexId> rest = equation.indices;
@@ -182,6 +230,7 @@ class PrefixSums {
     BoundEquation in_block(const BoundEquation& equation, const Prefix& prefix, Expr turn,
                            Expr place, Op within = Op::lt) {
         const std::int64_t n = prefix.extent;
+        const std::int64_t block = prefix.block;
         const IndexId s = make_.index("s", block);
         const Expr at = make_.add(make_.times(turn, block), make_.value(s));
         EquationMaker::Numbers numbers;
@@ -223,13 +272,13 @@ class PrefixSums {
 
     BoundProgram program_;
     EquationMaker make_;
-    double least_points_;
+    PrefixLimits limits_;
 };
 
 }  // namespace
 
-BoundProgram with_prefix_sums(BoundProgram program, double least_points) {
-    return PrefixSums(std::move(program), least_points).run();
+BoundProgram with_prefix_sums(BoundProgram program, const PrefixLimits& limits) {
+    return PrefixSums(std::move(program), limits).run();
 }
 
 }  // namespace ricci::codegen

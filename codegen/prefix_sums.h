@@ -1,25 +1,36 @@
 // codegen/prefix_sums.h – sums up to each point, block by block
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "dsl/bound.h"
 
 namespace ricci::codegen {
 
-/// Reductions of fewer points (results times points) are left as triangles.
-inline constexpr double least_points_of_prefixes = 1 << 16;
+/// Which of them are cut.
+struct PrefixLimits {
+    double points = 1 << 12;  ///< fewer, of all rows, are walked as they are
+    std::int64_t rows = 32;   ///< so many are walked side by side: whole ones (codegen/lower_scan)
+};
+
+/// All that can be.
+inline constexpr PrefixLimits all_prefixes = {.points = 0,
+                                              .rows = std::numeric_limits<std::int64_t>::max()};
 
 /// The program with sums, products and extremes of what comes before each point, or from it on,
 ///
 ///     for i, k:  Y[i,k] := sum[l | l <= k](f(i,l))
 ///
-/// in blocks of B points: n*(B + n/B^2) values are added instead of n^2/2,
+/// in blocks of B points where rows are few: blocks are rows that are walked side by side, twice,
 ///
 ///     for i, b:  p[i,b] := sum[s in 0:B](f(i,B*b+s))                     of each block
 ///     for i, b:  P[i,b] := sum[c | c < b](p[i,c])                        of all before it: again
 ///     so for i, k:  Y[i,k] := P[i,k//B] + sum[s | s <= k%B](f(i,k//B*B+s))
 ///
-/// The condition compares l with k and a number; the value must not depend on k. Rows of fewer than
-/// 64 results or points stay as they are. Makes new terms in the program's context.
-[[nodiscard]] BoundProgram with_prefix_sums(BoundProgram program, double least_points);
+/// The condition compares l with k and a number; the value must not depend on k. What is summed
+/// over other indices too is summed over these first, whatever the rows. Rows of fewer than 64
+/// results or points stay as they are. Makes new terms in the program's context.
+[[nodiscard]] BoundProgram with_prefix_sums(BoundProgram program, const PrefixLimits& limits);
 
 }  // namespace ricci::codegen

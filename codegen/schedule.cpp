@@ -10,6 +10,7 @@ std::string_view name(Strategy strategy) noexcept {
         case Strategy::contraction:       return "contraction";
         case Strategy::row_reduction:     return "row reduction";
         case Strategy::strided_reduction: return "strided reduction";
+        case Strategy::scan:              return "scan";
         case Strategy::pointwise:         return "pointwise";
         case Strategy::serial:            return "serial";
     }

@@ -15,6 +15,7 @@ enum class Strategy : std::uint8_t {
     contraction,
     row_reduction,
     strided_reduction,
+    scan,
     pointwise,
     serial
 };

@@ -102,9 +102,15 @@ bool NestEmitter::is_transposed(BufferId buffer, const Address& at, const Access
     return step > 1 && step <= longest_short_step && is_far;
 }
 
+/// Whether AVX2 stores some lanes of such elements.
+bool NestEmitter::masks_some_lanes(BufferId buffer) const {
+    return target_.vector_bytes >= 32 && size_bytes(nest_.at(buffer).dtype) >= least_masked_bytes;
+}
+
 /// The same of a store whose place no data choose. What it writes is not read in the loops.
 bool NestEmitter::is_transposed(const Store& store, const Access& access) const {
-    return transposing_.var && transposing_.only_store == &store && has_masked_stores(target_) &&
+    const bool stores_rows = has_masked_stores(target_) || !mask_ || masks_some_lanes(store.buffer);
+    return transposing_.var && transposing_.only_store == &store && stores_rows &&
            !store.at.computed && !access.varying && !is_local(store.buffer) &&
            std::abs(access.lane) > longest_short_step &&
            store.at.affine.coefficient(*transposing_.var) == 1 &&
@@ -203,9 +209,7 @@ void NestEmitter::store_in_square(const Store& store, const Access& access, Wide
 
 /// Whether two repetitions store every other element: together they are two whole vectors.
 bool NestEmitter::is_interleaved(const Store& store, const Access& access) const {
-    const bool has_mask = has_masked_stores(target_) ||
-                          (target_.vector_bytes >= 32 &&
-                           size_bytes(nest_.at(store.buffer).dtype) >= least_masked_bytes);
+    const bool has_mask = has_masked_stores(target_) || masks_some_lanes(store.buffer);
     return transposing_.var && transposing_.only_store == &store && transposing_.repetitions == 2 &&
            access.lane == 2 && !store.at.computed && !access.varying && !is_local(store.buffer) &&
            store.at.affine.coefficient(*transposing_.var) == 1 && (!mask_ || has_mask);

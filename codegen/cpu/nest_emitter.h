@@ -185,6 +185,7 @@ class NestEmitter {
     [[nodiscard]] unsigned width_of_square() const;
     [[nodiscard]] bool is_transposed(BufferId buffer, const Address& at,
                                      const Access& access) const;
+    [[nodiscard]] bool masks_some_lanes(BufferId buffer) const;
     [[nodiscard]] bool is_transposed(const Store& store, const Access& access) const;
     llvm::Value* column_of(const ValueNode& node, llvm::Type* element, std::size_t bytes,
                            BufferId buffer, const Access& access, unsigned step);

@@ -75,6 +75,10 @@ TEST_CASE("the weight gradient of a convolution has lanes of output channels") {
           {{"X", array({2, 16, 30, 30})}, {"dY", array({2, 32, 28, 28})}});
 }
 TEST_CASE("a column sum") { check("column_sum", "db[o] := dY[n,o]", {{"dY", array({128, 256})}}); }
+TEST_CASE("sums up to each point in squares of rows and points") {
+    check("running_sums", "Y[b,t] := sum[s | s <= t](X[b,s]) where t in 0:100",
+          {{"X", array({60, 100})}});
+}
 TEST_CASE("a full sum in two levels") {
     check("full_sum", "s := A[i,j]^2", {{"A", array({4096, 1024})}});
 }

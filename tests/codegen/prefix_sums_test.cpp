@@ -16,7 +16,8 @@ bool is_in_blocks(const std::string& text, const Signature& signature) {
     CAPTURE(text);
     check_values(text, signature);
     const BoundProgram program = bound(text, signature);
-    return codegen::with_prefix_sums(program, 0).equations.size() > program.equations.size();
+    return codegen::with_prefix_sums(program, codegen::all_prefixes).equations.size() >
+           program.equations.size();
 }
 
 Signature row(std::int64_t points) { return {{"x", array({points})}}; }
@@ -37,7 +38,8 @@ TEST_CASE("sums of many blocks before each are in blocks themselves") {
     const auto equations = [](const char* relation) {
         const std::string text = format("y[k] := sum[l | {}](x[l]) where k in 0:1100", relation);
         CHECK(is_in_blocks(text, row(1100)));
-        return codegen::with_prefix_sums(bound(text, row(1100)), 0).equations.size();
+        return codegen::with_prefix_sums(bound(text, row(1100)), codegen::all_prefixes)
+            .equations.size();
     };
     CHECK(equations("l <= k") == 7);
     CHECK(equations("l > k") == 7);

@@ -41,6 +41,7 @@ constexpr std::array cases = {
     Case{Forced::two_levels, "two_levels"},
     Case{Forced::joint_sums, "joint_sums"},
     Case{Forced::rewritings, "rewritings"},
+    Case{Forced::scans, "scans"},
     Case{Forced::chains_across, "chains_across"},
 };
 

@@ -1,0 +1,393 @@
+// codegen/lower_scan.cpp – reductions up to each point: one walk, a result after every step
+//
+// `Y[i,k] := sum[l | l <= k](X[i,l])` takes n points for n results where each row is walked once,
+// not n^2/2. Rows are lanes. Where they lie side by side in memory (`Y[k,i]`), vectors of them are
+// read and written; where points do (`Y[i,k]`), as many points as lanes are taken at a time and
+// loaded, and stored, as squares that emitters transpose.
+//
+// Sums of floating numbers restart in every block of points, and are added to what stands before
+// it: an error grows with the length of a block and their number, not their product.
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/integer.h"
+#include "codegen/fold_indices.h"
+#include "codegen/lane_steps.h"
+#include "codegen/lower.h"
+#include "codegen/scan_walk.h"
+#include "codegen/tasks.h"
+#include "codegen/tile.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Fewer results or points are left to masked lanes.
+constexpr std::int64_t least_extent = 16;
+/// Points that are combined before what stands before them is.
+constexpr std::int64_t block_of_points = 16;
+/// Rows of a square. Two squares of 16, values and results, are more than 32 registers: sums along
+/// 1000 rows of 1000 (f32) took 0.17 ms and 27 to compile, in squares of 8 0.15 and 3, of 4 0.19
+/// and 2 (Zen 4).
+constexpr std::int64_t most_square = 8;
+/// Vectors of rows that lie side by side.
+constexpr std::int64_t vectors_side_by_side = 4;
+
+/// The rows that are lanes.
+struct RowLanes {
+    std::optional<Axis> axis;  ///< none: one row after the other
+    std::int64_t lanes = 1;
+    std::int64_t unroll = 1;   ///< vectors of them
+    bool has_squares = false;  ///< points stand side by side, not rows
+};
+
+class LaneChooser {
+  public:
+    LaneChooser(const Kernel& kernel, const ScanWalk& walk, const Target& target)
+        : kernel_(kernel),
+          walk_(walk),
+          most_lanes_(codegen::lanes(kernel, target)),
+          all_(touches(kernel)) {}
+
+    RowLanes choose() const {
+        RowLanes beside;
+        RowLanes apart;
+        for (const Axis& axis : kernel_.free) {
+            if (axis == walk_.results || axis.extent < 2 || !may_be_lanes(axis)) continue;
+            RowLanes& best = are_beside(axis) ? beside : apart;
+            if (!best.axis || axis.extent > best.axis->extent) best.axis = axis;
+        }
+        RowLanes best = beside.axis ? beside : apart;
+        if (!best.axis) return best;
+        best.lanes = std::min(most_lanes_, power_of_two_above(best.axis->extent));
+        if (beside.axis) {
+            best.unroll =
+                std::clamp<std::int64_t>(best.axis->extent / best.lanes, 1, vectors_side_by_side);
+        } else if (have_points_beside() && (!walk_.test || may_choose())) {
+            best.lanes = std::min(best.lanes, most_square);
+            best.has_squares = best.lanes >= least_square;
+        }
+        return best;
+    }
+
+  private:
+    [[nodiscard]] bool may_be_lanes(const Axis& axis) const {
+        return std::ranges::all_of(kernel_.writes, [&](const Store& write) {
+            return write.at.affine.coefficient(axis.var) != 0 &&
+                   (!write.at.computed || !depends_on(write.at.computed, axis.var));
+        });
+    }
+    [[nodiscard]] bool are_beside(const Axis& axis) const {
+        return std::ranges::all_of(all_, [&](const Touch& touch) {
+            const std::int64_t step = touch.address.coefficient(axis.var);
+            return (step == 1 || (step == 0 && !touch.is_store)) &&
+                   (!touch.is_computed || !depends_on(touch.computed, axis.var));
+        });
+    }
+    /// Whether points that do not count may be read, and stand in a square as what changes nothing.
+    [[nodiscard]] bool may_choose() const {
+        return !kernel_.is_arg_reduction() && is_inside_everywhere(kernel_, kernel_.body);
+    }
+    /// Whether what is far from row to row moves by one from point to point.
+    [[nodiscard]] bool have_points_beside() const {
+        return std::ranges::any_of(all_, [&](const Touch& touch) {
+            const Axis& along = touch.is_reduced ? walk_.points : walk_.results;
+            return !touch.is_computed && touch.address.coefficient(along.var) == 1;
+        });
+    }
+
+    const Kernel& kernel_;
+    const ScanWalk& walk_;
+    std::int64_t most_lanes_;
+    std::vector<Touch> all_;
+};
+
+class Scan {
+  public:
+    Scan(Kernel& kernel, ScanWalk walk, RowLanes rows, Schedule& schedule)
+        : kernel_(kernel),
+          walk_(std::move(walk)),
+          rows_(std::move(rows)),
+          schedule_(schedule),
+          columns_(rows_.lanes * rows_.unroll),
+          restarts_(is_floating(kernel.body->dtype) && kernel.reducer == Reducer::sum),
+          accumulator_(make_accumulator(kernel, columns_)) {
+        // Extremes of no point have no place, and points may be met from the last one on.
+        if (walk_.has_points_backwards || walk_.test || walk_.shift < 0)
+            accumulator_.first_place.reset();
+        const DType dtype = kernel.body->dtype;
+        if (restarts_) before_ = add_registers(kernel.nest, "before", dtype, columns_);
+        if (!rows_.has_squares) return;
+        value_in_square_ =
+            walk_.test
+                ? make_operation(Op::select,
+                                 {walk_.test, kernel.body, identity(*kernel.reducer, dtype)}, dtype)
+                : kernel.body;
+        square_ = add_registers(kernel.nest, "square", dtype, columns_ * rows_.lanes);
+        results_ = *square_;
+        if (accumulator_.place)
+            results_ = add_registers(kernel.nest, "places", DType::i64, columns_ * rows_.lanes);
+    }
+
+    void run(double cycles) {
+        std::erase(kernel_.free, walk_.results);
+        TaskSplit split = split_free_axes(kernel_, rows_.axis, columns_, cycles);
+        describe(split);
+        Body body;
+        if (rows_.axis) {
+            const AxisRange range = split.loops.back();
+            split.loops.pop_back();
+            body = vectors_of_rows(range);
+        } else {
+            body = walk_rows(Lanes{});
+        }
+        kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
+    }
+
+  private:
+    void describe(const TaskSplit& split) {
+        const auto say = [&](std::string verb, std::string subject,
+                             std::vector<std::int64_t> numbers, std::string why) {
+            schedule_.directives.push_back(
+                {std::move(verb), std::move(subject), std::move(numbers), std::move(why)});
+        };
+        say("parallel", "", {split.tasks}, "tasks of some 0.05 ms, by extents alone");
+        say("walk", name(walk_.points), {}, "a result after each point");
+        if (rows_.axis)
+            say("vector", name(*rows_.axis), {rows_.lanes}, "rows are walked side by side");
+        if (rows_.unroll > 1)
+            say("unroll", name(*rows_.axis), {rows_.unroll},
+                "vectors that accumulate side by side");
+        if (rows_.has_squares)
+            say("unroll", name(walk_.results), {rows_.lanes}, "squares are transposed");
+    }
+    [[nodiscard]] std::string name(const Axis& axis) const {
+        return kernel_.nest.at(axis.var).name;
+    }
+
+    /// Whole vectors of rows, then one at a time, of which the last is masked.
+    Body vectors_of_rows(const AxisRange& range) {
+        const std::int64_t whole = rows_.axis->extent / columns_ * columns_;
+        Body body;
+        const auto loop = [&](LoopBound lower, LoopBound upper, Lanes lanes) {
+            first_row_ = kernel_.nest.add(Var{name(*rows_.axis) + "0"});
+            if (!lanes.limit.empty())
+                lanes.limit = bound(form(rows_.axis->extent) - form(first_row_));
+            Body inner = walk_rows(lanes);
+            body.push_back(make_loop(first_row_, Bind::serial, std::move(lower), std::move(upper),
+                                     std::move(inner), lanes.lanes * lanes.unroll));
+        };
+        if (whole > 0)
+            loop(range.lower, is_whole(range) ? bound(whole) : with(range.upper, form(whole)),
+                 {rows_.lanes, rows_.unroll, {}});
+        if (whole < rows_.axis->extent) {
+            LoopBound lower = bound(whole);
+            if (!is_whole(range)) lower.insert(lower.end(), range.lower.begin(), range.lower.end());
+            loop(std::move(lower), range.upper, {rows_.lanes, 1, bound(0)});
+        }
+        return body;
+    }
+
+    /// The rows of some lanes from their first point to their last result.
+    Body walk_rows(const Lanes& lanes) {
+        lanes_ = lanes;
+        Body body = for_lanes([&](const AffineForm& row) {
+            Body start = reset(kernel_, accumulator_, row);
+            if (before_)
+                start.push_back(
+                    make_store(*before_, {row}, identity(*kernel_.reducer, kernel_.body->dtype)));
+            return start;
+        });
+        const std::int64_t before = walk_.points_before();
+        append(body, stretch(0, before, true, false, 0));
+        append(body, stretch(0, walk_.first(), false, true, 0));
+        append(body, stretch(walk_.first(), walk_.end(), true, true, walk_.shift));
+        append(body, stretch(walk_.end(), walk_.results.extent, false, true, 0));
+        return body;
+    }
+
+    /// Places `from` to `to` of the walk, in blocks: points are met `shift` behind them, results
+    /// written at them.
+    Body stretch(std::int64_t from, std::int64_t to, bool has_points, bool has_results,
+                 std::int64_t shift) {
+        const std::int64_t block = rows_.has_squares ? rows_.lanes : block_of_points;
+        const std::int64_t whole = from + (to - from) / block * block;
+        Body body = make_turns(kernel_.nest, name(walk_.results) + "0", bound(from), bound(whole),
+                               block, [&](const AffineForm& place) {
+                                   return this->block(place, block, has_points, has_results, shift);
+                               });
+        if (whole < to)
+            append(body, this->block(form(whole), to - whole, has_points, has_results, shift));
+        return body;
+    }
+
+    Body block(const AffineForm& place, std::int64_t turns, bool has_points, bool has_results,
+               std::int64_t shift) {
+        Body body;
+        if (rows_.has_squares) {
+            if (has_points) append(body, load_square(place + form(shift), turns));
+            append(body, along_square(place + form(shift), turns, has_points, has_results));
+            if (has_results) append(body, store_square(place, turns));
+        } else {
+            const VarId turn = kernel_.nest.add(Var{name(walk_.results)});
+            Body step;
+            const AffineForm at = place + form(turn);
+            if (has_points)
+                append(step, for_lanes([&](const AffineForm& row) {
+                           return meet(row, at + form(shift), nullptr);
+                       }));
+            if (has_results)
+                append(step, for_lanes([&](const AffineForm& row) {
+                           Substitution here = on_row(row);
+                           here.replace(walk_.results.var, walk_.result_at(at));
+                           here.replace_let(0, so_far(row));
+                           return write_all(kernel_, here);
+                       }));
+            body.push_back(make_loop(turn, Bind::serial, turns, std::move(step)));
+        }
+        if (has_points && before_)
+            append(body, for_lanes([&](const AffineForm& row) {
+                       Body restart;
+                       restart.push_back(make_store(*before_, {row}, so_far(row)));
+                       append(restart, reset(kernel_, accumulator_, row));
+                       return restart;
+                   }));
+        return body;
+    }
+
+    /// The values of the points of a square, in the order of memory.
+    Body load_square(const AffineForm& place, std::int64_t turns) {
+        return for_turns(turns, [&](const AffineForm& turn) {
+            const AffineForm q = walk_.has_points_backwards ? form(turns - 1) - turn : turn;
+            return for_lanes([&](const AffineForm& row) {
+                Body body;
+                Substitution here = on_row(row);
+                here.replace(walk_.points.var, walk_.point_at(place + q));
+                const Address at{rows_.lanes * q + row};
+                const std::vector<Value> values =
+                    share(body, {here(value_in_square_)}, kernel_.next_let);
+                body.push_back(make_store(*square_, at, values[0]));
+                return body;
+            });
+        });
+    }
+    /// Its points in the order of the walk; what the results are takes the place of the values.
+    Body along_square(const AffineForm& place, std::int64_t turns, bool has_points,
+                      bool has_results) {
+        return for_turns(turns, [&](const AffineForm& turn) {
+            return for_lanes([&](const AffineForm& row) {
+                Body body;
+                const AffineForm at = rows_.lanes * turn + row;
+                if (has_points)
+                    body = meet(row, place + turn, make_load(kernel_.nest, *square_, {at}));
+                if (has_results) body.push_back(make_store(results_, {at}, so_far(row)));
+                return body;
+            });
+        });
+    }
+    /// Its results in the order of memory, each array by itself.
+    Body store_square(const AffineForm& place, std::int64_t turns) {
+        Body body;
+        for (const std::vector<Store>& writes : writes_apart()) {
+            append(body, for_turns(turns, [&](const AffineForm& turn) {
+                       const AffineForm p =
+                           walk_.has_results_backwards ? form(turns - 1) - turn : turn;
+                       return for_lanes([&](const AffineForm& row) {
+                           Substitution here = on_row(row);
+                           here.replace(walk_.results.var, walk_.result_at(place + p));
+                           here.replace_let(
+                               0, make_load(kernel_.nest, results_, {rows_.lanes * p + row}));
+                           std::vector<Store> all = std::exchange(kernel_.writes, writes);
+                           Body write = write_all(kernel_, here);
+                           kernel_.writes = std::move(all);
+                           return write;
+                       });
+                   }));
+        }
+        return body;
+    }
+    /// One by one, unless one reads what another writes.
+    [[nodiscard]] std::vector<std::vector<Store>> writes_apart() const {
+        for (const Touch& touch : touches(kernel_))
+            if (!touch.is_store && kernel_.nest.at(touch.buffer).is_written)
+                return {kernel_.writes};
+        std::vector<std::vector<Store>> apart;
+        for (const Store& write : kernel_.writes) apart.push_back({write});
+        return apart;
+    }
+
+    /// A point joins the accumulator of a row; its value may be known.
+    Body meet(const AffineForm& row, const AffineForm& place, const Value& value) {
+        Substitution here = on_row(row);
+        here.replace(walk_.points.var, walk_.point_at(place));
+        if (value) here.replace(kernel_.body, value);
+        Body body = update(kernel_, accumulator_, row, here);
+        // Values that are known stand for points that do not count, too.
+        return value || !walk_.test ? std::move(body) : guarded(here(walk_.test), std::move(body));
+    }
+    /// The result of all points met so far.
+    [[nodiscard]] Value so_far(const AffineForm& row) const {
+        const Value met = result(kernel_, accumulator_, row);
+        if (!before_) return met;
+        return make_operation(combining_op(*kernel_.reducer, met->dtype),
+                              {make_load(kernel_.nest, *before_, {row}), met}, met->dtype);
+    }
+
+    [[nodiscard]] Substitution on_row(const AffineForm& row) const {
+        Substitution here;
+        if (rows_.axis) here.replace(rows_.axis->var, form(first_row_) + row);
+        return here;
+    }
+    Body for_lanes(const std::function<Body(const AffineForm& row)>& body) {
+        return over_lanes(kernel_.nest, lanes_, body);
+    }
+    Body for_turns(std::int64_t turns, const std::function<Body(const AffineForm& turn)>& body) {
+        const VarId turn = kernel_.nest.add(Var{name(walk_.results)});
+        Body loop;
+        loop.push_back(make_loop(turn, Bind::unroll, turns, body(form(turn))));
+        return loop;
+    }
+
+    Kernel& kernel_;
+    ScanWalk walk_;
+    RowLanes rows_;
+    Schedule& schedule_;
+    std::int64_t columns_;
+    bool restarts_;
+    Accumulator accumulator_;
+    std::optional<BufferId> before_ = std::nullopt;
+    std::optional<BufferId> square_ = std::nullopt;  ///< values by place of the walk, then by row
+    BufferId results_{};                             ///< likewise
+    Value value_in_square_ = nullptr;
+    VarId first_row_{};
+    Lanes lanes_ = {};
+};
+
+}  // namespace
+
+bool lower_scan(const Kernel& written, PlanBuilder& builder) {
+    const Forced forced = builder.target().forced;
+    if (forced == Forced::tiles || forced == Forced::reduced_lanes ||
+        forced == Forced::free_lanes || forced == Forced::scalar)
+        return false;
+    std::optional<ScanWalk> walk = find_walk(written, forced == Forced::scans ? 2 : least_extent);
+    if (!walk) return false;
+    Kernel kernel = written;
+    kernel.conditions = {};
+    kernel.body = walk->value;
+    (void)fold_indices(kernel);
+    const RowLanes rows = LaneChooser(kernel, *walk, builder.target()).choose();
+    Schedule schedule{Strategy::scan, kernel.nest.name, work_of(written, *walk)};
+    const double rows_of_lanes =
+        rows.axis ? double(ceil_div(rows.axis->extent, rows.lanes)) / double(rows.axis->extent) : 1;
+    const double cycles =
+        double(points(kernel.free)) * rows_of_lanes * (body_cost(kernel) + write_cost(kernel));
+    if (rows.axis && !rows.has_squares)
+        stream_large_outputs(kernel, *rows.axis, rows.lanes, builder.target(), schedule);
+    Scan(kernel, std::move(*walk), rows, schedule).run(cycles);
+    builder.add_step(std::move(kernel), std::move(schedule));
+    return true;
+}
+
+}  // namespace ricci::codegen
