@@ -15,6 +15,7 @@
 #include "codegen/fold_indices.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
+#include "codegen/nest_walk.h"
 #include "codegen/scan_walk.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -31,8 +32,13 @@ constexpr std::int64_t block_of_points = 16;
 /// 1000 rows of 1000 (f32) took 0.17 ms and 27 to compile, in squares of 8 0.15 and 3, of 4 0.19
 /// and 2 (Zen 4).
 constexpr std::int64_t most_square = 8;
-/// Vectors of rows that lie side by side.
+/// Vectors of rows that lie side by side; fewer where there are not as many tasks of so many.
 constexpr std::int64_t vectors_side_by_side = 4;
+constexpr std::int64_t least_tasks = 4;
+/// Vectors of what stays along rows that registers hold.
+constexpr std::int64_t most_held = 8;
+/// A single row of fewer points is left to masked lanes.
+constexpr std::int64_t least_alone = 48;
 
 /// The rows that are lanes.
 struct RowLanes {
@@ -62,8 +68,10 @@ class LaneChooser {
         if (!best.axis) return best;
         best.lanes = std::min(most_lanes_, power_of_two_above(best.axis->extent));
         if (beside.axis) {
-            best.unroll =
-                std::clamp<std::int64_t>(best.axis->extent / best.lanes, 1, vectors_side_by_side);
+            const std::int64_t rows = points(kernel_.free) / walk_.results.extent;
+            best.unroll = std::clamp<std::int64_t>(
+                std::min(best.axis->extent / best.lanes, rows / (best.lanes * least_tasks)), 1,
+                vectors_side_by_side);
         } else if (have_points_beside() && (!walk_.test || may_choose())) {
             best.lanes = std::min(best.lanes, most_square);
             best.has_squares = best.lanes >= least_square;
@@ -78,16 +86,23 @@ class LaneChooser {
                    (!write.at.computed || !depends_on(write.at.computed, axis.var));
         });
     }
+    /// What stays along a row is read once.
     [[nodiscard]] bool are_beside(const Axis& axis) const {
         return std::ranges::all_of(all_, [&](const Touch& touch) {
             const std::int64_t step = touch.address.coefficient(axis.var);
-            return (step == 1 || (step == 0 && !touch.is_store)) &&
-                   (!touch.is_computed || !depends_on(touch.computed, axis.var));
+            return stays(touch) || ((step == 1 || (step == 0 && !touch.is_store)) &&
+                                    (!touch.is_computed || !depends_on(touch.computed, axis.var)));
         });
+    }
+    [[nodiscard]] bool stays(const Touch& touch) const {
+        const Axis& along = touch.is_reduced ? walk_.points : walk_.results;
+        return touch.address.coefficient(along.var) == 0 &&
+               (!touch.is_computed || !depends_on(touch.computed, along.var));
     }
     /// Whether points that do not count may be read, and stand in a square as what changes nothing.
     [[nodiscard]] bool may_choose() const {
-        return !kernel_.is_arg_reduction() && is_inside_everywhere(kernel_, kernel_.body);
+        return !kernel_.is_arg_reduction() && is_inside_everywhere(kernel_, kernel_.body) &&
+               is_inside_everywhere(kernel_, walk_.test);
     }
     /// Whether what is far from row to row moves by one from point to point.
     [[nodiscard]] bool have_points_beside() const {
@@ -103,6 +118,27 @@ class LaneChooser {
     std::vector<Touch> all_;
 };
 
+/// What of a value stays along an axis, moves with the rows, and is more than a load of elements
+/// side by side: each as large as may be.
+void add_staying(std::vector<Value>& found, const Value& root, const Axis& along,
+                 const Axis& rows) {
+    if (!depends_on(root, rows.var)) return;
+    bool has_let = false;
+    for_each_node({root}, [&](const Value& node) {
+        has_let |= std::holds_alternative<LetValue>(node->term);
+    });
+    if (has_let || depends_on(root, along.var)) {
+        for (const Value& operand : operands(root)) add_staying(found, operand, along, rows);
+        return;
+    }
+    const auto* load = std::get_if<Load>(&root->term);
+    const bool is_beside =
+        load != nullptr && !load->at.computed && load->at.affine.coefficient(rows.var) == 1;
+    const bool is_index = std::holds_alternative<VarValue>(root->term);
+    if (!is_beside && !is_index && std::ranges::find(found, root) == found.end())
+        found.push_back(root);
+}
+
 class Scan {
   public:
     Scan(Kernel& kernel, ScanWalk walk, RowLanes rows, Schedule& schedule)
@@ -113,9 +149,10 @@ class Scan {
           columns_(rows_.lanes * rows_.unroll),
           restarts_(is_floating(kernel.body->dtype) && kernel.reducer == Reducer::sum),
           accumulator_(make_accumulator(kernel, columns_)) {
-        // Extremes of no point have no place, and points may be met from the last one on.
+        // First places are those of points that are met in order, one at least by each result.
         if (walk_.has_points_backwards || walk_.test || walk_.shift < 0)
             accumulator_.first_place.reset();
+        hold_what_stays();
         const DType dtype = kernel.body->dtype;
         if (restarts_) before_ = add_registers(kernel.nest, "before", dtype, columns_);
         if (!rows_.has_squares) return;
@@ -146,6 +183,17 @@ class Scan {
     }
 
   private:
+    void hold_what_stays() {
+        if (!rows_.axis) return;
+        std::vector<Value> found;
+        // Points that do not count may lie outside.
+        if (!walk_.test) add_staying(found, kernel_.body, walk_.points, *rows_.axis);
+        for (const Store& write : kernel_.writes)
+            add_staying(found, write.value, walk_.results, *rows_.axis);
+        found.resize(std::min(found.size(), std::size_t(most_held / rows_.unroll)));
+        for (const Value& value : found)
+            held_.push_back({value, add_registers(kernel_.nest, "held", value->dtype, columns_)});
+    }
     void describe(const TaskSplit& split) {
         const auto say = [&](std::string verb, std::string subject,
                              std::vector<std::int64_t> numbers, std::string why) {
@@ -192,13 +240,23 @@ class Scan {
     /// The rows of some lanes from their first point to their last result.
     Body walk_rows(const Lanes& lanes) {
         lanes_ = lanes;
-        Body body = for_lanes([&](const AffineForm& row) {
-            Body start = reset(kernel_, accumulator_, row);
-            if (before_)
-                start.push_back(
-                    make_store(*before_, {row}, identity(*kernel_.reducer, kernel_.body->dtype)));
-            return start;
-        });
+        Body body;
+        for (const auto& [value, registers] : held_)
+            append(body, for_lanes([&](const AffineForm& row) {
+                       Body hold;
+                       Substitution here = at_row(row);
+                       const std::vector<Value> values =
+                           share(hold, {here(value)}, kernel_.next_let);
+                       hold.push_back(make_store(registers, {row}, values[0]));
+                       return hold;
+                   }));
+        append(body, for_lanes([&](const AffineForm& row) {
+                   Body start = reset(kernel_, accumulator_, row);
+                   if (before_)
+                       start.push_back(make_store(*before_, {row},
+                                                  identity(*kernel_.reducer, kernel_.body->dtype)));
+                   return start;
+               }));
         const std::int64_t before = walk_.points_before();
         append(body, stretch(0, before, true, false, 0));
         append(body, stretch(0, walk_.first(), false, true, 0));
@@ -334,9 +392,16 @@ class Scan {
                               {make_load(kernel_.nest, *before_, {row}), met}, met->dtype);
     }
 
-    [[nodiscard]] Substitution on_row(const AffineForm& row) const {
+    [[nodiscard]] Substitution at_row(const AffineForm& row) const {
         Substitution here;
         if (rows_.axis) here.replace(rows_.axis->var, form(first_row_) + row);
+        return here;
+    }
+    /// The same with what registers hold.
+    [[nodiscard]] Substitution on_row(const AffineForm& row) const {
+        Substitution here = at_row(row);
+        for (const auto& [value, registers] : held_)
+            here.replace(value, make_load(kernel_.nest, registers, {row}));
         return here;
     }
     Body for_lanes(const std::function<Body(const AffineForm& row)>& body) {
@@ -356,6 +421,7 @@ class Scan {
     std::int64_t columns_;
     bool restarts_;
     Accumulator accumulator_;
+    std::vector<std::pair<Value, BufferId>> held_ = {};
     std::optional<BufferId> before_ = std::nullopt;
     std::optional<BufferId> square_ = std::nullopt;  ///< values by place of the walk, then by row
     BufferId results_{};                             ///< likewise
@@ -378,11 +444,13 @@ bool lower_scan(const Kernel& written, PlanBuilder& builder) {
     kernel.body = walk->value;
     (void)fold_indices(kernel);
     const RowLanes rows = LaneChooser(kernel, *walk, builder.target()).choose();
+    if (!rows.axis && forced != Forced::scans && walk->taken() < least_alone) return false;
     Schedule schedule{Strategy::scan, kernel.nest.name, work_of(written, *walk)};
-    const double rows_of_lanes =
+    const double vectors =
         rows.axis ? double(ceil_div(rows.axis->extent, rows.lanes)) / double(rows.axis->extent) : 1;
-    const double cycles =
-        double(points(kernel.free)) * rows_of_lanes * (body_cost(kernel) + write_cost(kernel));
+    const double cycles = double(points(kernel.free)) / double(walk->results.extent) * vectors *
+                          (double(walk->taken()) * body_cost(kernel) +
+                           double(walk->results.extent) * write_cost(kernel));
     if (rows.axis && !rows.has_squares)
         stream_large_outputs(kernel, *rows.axis, rows.lanes, builder.target(), schedule);
     Scan(kernel, std::move(*walk), rows, schedule).run(cycles);

@@ -1,4 +1,4 @@
-// codegen/prefix_sums.h – sums up to each point, block by block
+// codegen/prefix_sums.h – sums up to each point: blocks, other indices, and what all results take
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,9 @@ inline constexpr PrefixLimits all_prefixes = {.points = 0,
 ///     so for i, k:  Y[i,k] := P[i,k//B] + sum[s | s <= k%B](f(i,k//B*B+s))
 ///
 /// The condition compares l with k and a number; the value must not depend on k. What is summed
-/// over other indices too is summed over these first, whatever the rows. Rows of fewer than 64
-/// results or points stay as they are. Makes new terms in the program's context.
+/// over other indices too is summed over these first, and many points that all results take are
+/// summed once, whatever the rows. Rows of fewer than 64 points stay as they are. Makes new terms
+/// in the program's context.
 [[nodiscard]] BoundProgram with_prefix_sums(BoundProgram program, const PrefixLimits& limits);
 
 }  // namespace ricci::codegen

@@ -11,26 +11,30 @@ namespace ricci::codegen {
 
 namespace {
 
-/// No array is as long.
-constexpr std::int64_t most_shift = std::int64_t{1} << 40;
+/// Sums of larger constants and of extents may leave 64 bits.
+constexpr std::int64_t most_constant = std::int64_t{1} << 62;
 
 bool moves(const AffineForm& form, const Axis& axis) { return form.coefficient(axis.var) != 0; }
 
 /// Every other condition than the one that relates the two axes.
 Value other_conditions(const Conditions& conditions, const AffineForm& prefix) {
-    Value all = conditions.rest;
-    const auto add = [&](Op op, const AffineForm& form) {
-        const Value test = make_operation(op, {make_index(form), make_integer(0)}, DType::boolean);
+    Value all;
+    const auto add = [&](const Value& test) {
         all = all ? make_operation(Op::logical_and, {all, test}, DType::boolean) : test;
     };
+    const auto compare = [](Op op, const AffineForm& form) {
+        return make_operation(op, {make_index(form), make_integer(0)}, DType::boolean);
+    };
     for (const AffineForm& form : conditions.at_least_zero)
-        if (form != prefix) add(Op::ge, form);
-    for (const AffineForm& form : conditions.equal_zero) add(Op::eq, form);
+        if (form != prefix) add(compare(Op::ge, form));
+    for (const AffineForm& form : conditions.equal_zero) add(compare(Op::eq, form));
+    if (conditions.rest) add(conditions.rest);
     return all;
 }
 
 /// The value where the condition holds.
 Value where_holds(const Value& value, const AffineForm& prefix) {
+    if (!value) return nullptr;
     Substitution taken;
     for_each_node({value}, [&](const Value& node) {
         if (affine_test(node) == AffineTest{prefix})
@@ -49,7 +53,7 @@ std::optional<ScanWalk> find_walk(const Kernel& kernel, std::int64_t least) {
     for (const AffineForm& prefix : kernel.conditions.at_least_zero) {
         const std::int64_t of_point = prefix.coefficient(points.var);
         if (prefix.terms.size() != 2 || std::abs(of_point) != 1 ||
-            std::abs(prefix.constant) > most_shift)
+            prefix.constant > most_constant || prefix.constant < -most_constant)
             continue;
         const AffineForm::Term& other = prefix.terms[prefix.terms[0].var == points.var ? 1 : 0];
         const auto results = std::ranges::find(kernel.free, other.var, &Axis::var);
@@ -59,13 +63,13 @@ std::optional<ScanWalk> find_walk(const Kernel& kernel, std::int64_t least) {
                       .has_results_backwards = other.coefficient < 0,
                       .has_points_backwards = of_point > 0,
                       .value = where_holds(kernel.body, prefix),
-                      .test = other_conditions(kernel.conditions, prefix)};
+                      .test = where_holds(other_conditions(kernel.conditions, prefix), prefix)};
         // In places of the walk the condition is p + shift - q >= 0.
         walk.shift = prefix.constant +
                      (walk.has_results_backwards ? -(walk.results.extent - 1) : 0) +
                      (walk.has_points_backwards ? walk.points.extent - 1 : 0);
-        const std::int64_t taken = std::min(points.extent, walk.results.extent + walk.shift);
-        if (walk.results.extent < least || taken < least) continue;
+        walk.shift = std::clamp(walk.shift, -walk.results.extent, points.extent);
+        if (walk.results.extent < least || walk.taken() < least) continue;
         const auto is_of_results = [&](const Value& value) {
             return value && depends_on(value, walk.results.var);
         };
@@ -82,6 +86,7 @@ Work work_of(const Kernel& kernel, const ScanWalk& walk) {
     met.conditions = {};
     Kernel results = met;
     std::erase(met.free, walk.results);
+    met.reduced[0].extent = walk.taken();
     met.writes.clear();
     results.body = nullptr;
     results.reduced.clear();

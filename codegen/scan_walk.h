@@ -32,6 +32,10 @@ struct ScanWalk {
     [[nodiscard]] std::int64_t end() const {
         return std::clamp(points.extent - shift, std::int64_t(0), results.extent);
     }
+    /// Points that some result takes.
+    [[nodiscard]] std::int64_t taken() const {
+        return std::clamp(results.extent + shift, std::int64_t(0), points.extent);
+    }
     /// Points before the own one of the first result.
     [[nodiscard]] std::int64_t points_before() const {
         return std::clamp(shift, std::int64_t(0), points.extent);

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "base/text.h"
+#include "codegen/prefix_sums.h"
 #include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
@@ -88,6 +89,40 @@ TEST_CASE("functions of points, further conditions, and what is done to a result
                   {{"Y", array({9, 37})}, {"X", array({9, 37})}}));
     CHECK(is_scan("Y[i,k] := sum[l | l <= k](X[i,clamp(J[l],0,36)]) where k in 0:37",
                   {{"X", array({9, 37})}, {"J", array({37}, DType::i32)}}));
+}
+
+TEST_CASE("what stays along a row is read once") {
+    const Signature columns = {{"X", array({37, 40})}, {"W", array({40, 5})}};
+    for (const char* text : {"Y[k,i] := W[i,3] + sum[l | l <= k](X[l,i]) where k in 0:37",
+                             "Y[k,i] := exp(W[i,1])*sum[l | l <= k](X[l,i]*W[i,2]) where k in 0:37",
+                             "Y[i,k] := W[i,0]*sum[l | l <= k](X[l,i] + W[i,4]) where k in 0:37"})
+        CHECK(has_directive(": scan\n", text, columns, 1 << 20, Forced::nothing));
+    CHECK_FALSE(has_squares("Y[k,i] := W[i,3] + sum[l | l <= k](X[l,i]) where k in 0:37", columns));
+    const std::string text = "Y[k,i] := sum[l | l <= k](X[l,i]*v[wrap(J[i])]) where k in 0:37";
+    CHECK(
+        is_scan(text, {{"X", array({37, 40})}, {"v", array({9})}, {"J", array({40}, DType::i32)}}));
+}
+
+TEST_CASE("conditions whose places only points of the walk keep inside") {
+    CHECK(
+        is_scan("Y[b,t] := sum[s | s <= t && s >= b && M[s-b] > 0](X[b,s]) "
+                "where t in 0:37, b in 0:9",
+                {{"X", array({9, 37})}, {"M", array({37})}}));
+}
+
+TEST_CASE("points that all results take are summed once") {
+    const auto is_apart = [](const std::string& text, const Signature& signature) {
+        check_values(text, signature);
+        const BoundProgram program = bound(text, signature);
+        const codegen::PrefixLimits whole = {.rows = 0};
+        return codegen::with_prefix_sums(program, whole).equations.size() > 2;
+    };
+    for (const char* relation : {"l <= k+150", "l < k+150", "l >= k", "l > k-1"})
+        CHECK(is_apart(format("Y[i,k] := sum[l | {}](X[i,l]) where k in 0:20", relation),
+                       rows(9, 180)));
+    CHECK(is_apart("Y[i,k] := max[l,c | l >= k](A[i,l,c]) where k in 0:17",
+                   {{"A", array({3, 100, 4})}}));
+    CHECK_FALSE(is_apart("Y[i,k] := sum[l | l <= k](X[i,l]) where k in 0:180", rows(9, 180)));
 }
 
 TEST_CASE("sums over other indices too are summed over these first") {

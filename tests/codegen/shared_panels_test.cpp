@@ -49,8 +49,9 @@ TEST_CASE("a small product's panels are packed by the threads that read them") {
 }
 
 TEST_CASE("one thread computes what others would wait for longer than they save") {
-    // One panel of columns, or transposed rows that all tasks read.
-    CHECK(tasks("C[i,j] := A[i,k]*B[j,k]", 32, 784, 128) == std::vector<std::int64_t>{1, 1});
+    // One panel of columns, or transposed rows that all tasks read. Lanes of the first run over i:
+    // its results are moved to their places.
+    CHECK(tasks("C[i,j] := A[i,k]*B[j,k]", 32, 784, 128) == std::vector<std::int64_t>{1, 1, 1});
     CHECK(tasks("C[i,j] := A[i,k]*B[k,j]", 64, 784, 10) == std::vector<std::int64_t>{1, 1});
     // Nothing is handed over.
     CHECK(tasks("C[i,j] := A[i,k]*B[j,k]", 64, 784, 10) == std::vector<std::int64_t>{4});
