@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "dsl/leave_out_index.h"
 #include "dsl/prove.h"
 #include "dsl/safe_condition.h"
 
@@ -100,6 +101,13 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
         .low = site.low,
         .high = site.high,
         .otherwise = diagnosis(site.written, statement)};
+    // Other indices matter only as far as the condition leaves some value of them.
+    const std::vector<IndexId> named = free_indices(subscript);
+    for (const IndexId id : domain)
+        if (check.condition && !has_index(named, id) &&
+            has_index(free_indices(check.condition), id))
+            check.condition =
+                leave_out_index(bound_, check.condition, id).value_or(check.condition);
     std::vector<Expr> roots{subscript};
     if (check.condition) roots.push_back(check.condition);
     std::set<IndexId> used;

@@ -183,6 +183,28 @@ TEST_CASE("shapes that do not fit into 2^48 elements are rejected") {
               .starts_with("limit:"));
 }
 
+TEST_CASE("data is looked at once, not for every index that its place does not name") {
+    const auto points = [](const std::string& text) {
+        Signature signature = {{"J", array({9}, DType::i32)}, {"x", array({20})}};
+        if (text.find("c[") != std::string::npos) signature.emplace("c", array({9}));
+        const std::string program = str(bound(text, signature));
+        const std::size_t first = program.find("min[") + 4;
+        return program.substr(first, program.find("](min(", first) - first);
+    };
+    CHECK(points("y[t] := sum[s | s <= t](x[J[s]]) where t in 0:9") == "s.1 in 0:9");
+    CHECK(points("y[t] := sum[s | s <= t](x[J[s]]) where t in 0:7, s in 0:9") ==
+          "s.1 in 0:9 | 6-1*s.1 >= 0");
+    CHECK(points("y[t,b] := sum[s | s <= t](x[s]*x[J[b]]) where t in 0:9, s in 0:20") ==
+          "b.1 in 0:9");
+    CHECK(points("y[t] := sum[s | s <= t && s > t-3 && c[s] > 0](x[J[s]]) where t in 0:9") ==
+          "s.1 in 0:9 | c.0[s.1] > 0.0");
+    // Multiples may miss, and data may be anything.
+    CHECK(points("y[t] := sum[s | 2*t == s](x[J[s]]) where t in 0:4") ==
+          "t.0 in 0:4, s.1 in 0:9 | 2*t.0 == s.1");
+    CHECK(points("y[t] := sum[s | s <= t && c[t] > 0](x[J[s]]) where t in 0:9") ==
+          "t.0 in 0:9, s.1 in 0:9 | s.1 <= t.0 && c.0[t.0] > 0.0");
+}
+
 TEST_CASE("what is found to be inside everywhere is not looked at again") {
     const auto checks = [](const std::string& text) {
         const Signature signature = {{"J", array({9}, DType::i32)},
