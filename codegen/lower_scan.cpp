@@ -9,13 +9,14 @@
 // it: an error grows with the length of a block and their number, not their product.
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/integer.h"
 #include "codegen/fold_indices.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
-#include "codegen/nest_walk.h"
 #include "codegen/scan_walk.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -118,26 +119,67 @@ class LaneChooser {
     std::vector<Touch> all_;
 };
 
-/// What of a value stays along an axis, moves with the rows, and is more than a load of elements
-/// side by side: each as large as may be.
-void add_staying(std::vector<Value>& found, const Value& root, const Axis& along,
-                 const Axis& rows) {
-    if (!depends_on(root, rows.var)) return;
-    bool has_let = false;
-    for_each_node({root}, [&](const Value& node) {
-        has_let |= std::holds_alternative<LetValue>(node->term);
-    });
-    if (has_let || depends_on(root, along.var)) {
-        for (const Value& operand : operands(root)) add_staying(found, operand, along, rows);
-        return;
+/// What of values stays along an axis, moves with the rows, and is more than a load of elements
+/// side by side: each as large as may be. Both sides of a choice are evaluated at every point, so
+/// that what stands in one may be evaluated before.
+class StayingValues {
+  public:
+    explicit StayingValues(const Axis& rows) : rows_(rows) {}
+
+    void add(const Value& root, const Axis& along) {
+        along_ = along.var;
+        moves_.clear();
+        visited_.clear();
+        take(root);
     }
-    const auto* load = std::get_if<Load>(&root->term);
-    const bool is_beside =
-        load != nullptr && !load->at.computed && load->at.affine.coefficient(rows.var) == 1;
-    const bool is_index = std::holds_alternative<VarValue>(root->term);
-    if (!is_beside && !is_index && std::ranges::find(found, root) == found.end())
-        found.push_back(root);
-}
+    [[nodiscard]] std::vector<Value> found() && { return std::move(found_); }
+
+  private:
+    /// Whether a node or a part of it moves along the axis or is a Let, and with the rows.
+    struct Moves {
+        bool along = false;
+        bool with_rows = false;
+    };
+    Moves moves(const Value& value) {
+        if (const auto known = moves_.find(value.get()); known != moves_.end())
+            return known->second;
+        Moves result;
+        const auto consider = [&](const AffineForm& form) {
+            result.along |= form.coefficient(along_) != 0;
+            result.with_rows |= form.coefficient(rows_.var) != 0;
+        };
+        if (const auto* load = std::get_if<Load>(&value->term)) consider(load->at.affine);
+        if (const auto* index = std::get_if<VarValue>(&value->term)) consider(index->form);
+        result.along |= std::holds_alternative<LetValue>(value->term);
+        for (const Value& operand : operands(value)) {
+            const Moves of_operand = moves(operand);
+            result.along |= of_operand.along;
+            result.with_rows |= of_operand.with_rows;
+        }
+        moves_.emplace(value.get(), result);
+        return result;
+    }
+    void take(const Value& value) {
+        const Moves of_value = moves(value);
+        if (!of_value.with_rows || !visited_.insert(value.get()).second) return;
+        if (of_value.along) {
+            for (const Value& operand : operands(value)) take(operand);
+            return;
+        }
+        const auto* load = std::get_if<Load>(&value->term);
+        const bool is_beside =
+            load != nullptr && !load->at.computed && load->at.affine.coefficient(rows_.var) == 1;
+        const bool is_index = std::holds_alternative<VarValue>(value->term);
+        if (!is_beside && !is_index && std::ranges::find(found_, value) == found_.end())
+            found_.push_back(value);
+    }
+
+    const Axis& rows_;
+    VarId along_{};
+    std::unordered_map<const ValueNode*, Moves> moves_;
+    std::unordered_set<const ValueNode*> visited_;
+    std::vector<Value> found_;
+};
 
 class Scan {
   public:
@@ -185,11 +227,11 @@ class Scan {
   private:
     void hold_what_stays() {
         if (!rows_.axis) return;
-        std::vector<Value> found;
+        StayingValues staying(*rows_.axis);
         // Points that do not count may lie outside.
-        if (!walk_.test) add_staying(found, kernel_.body, walk_.points, *rows_.axis);
-        for (const Store& write : kernel_.writes)
-            add_staying(found, write.value, walk_.results, *rows_.axis);
+        if (!walk_.test) staying.add(kernel_.body, walk_.points);
+        for (const Store& write : kernel_.writes) staying.add(write.value, walk_.results);
+        std::vector<Value> found = std::move(staying).found();
         found.resize(std::min(found.size(), std::size_t(most_held / rows_.unroll)));
         for (const Value& value : found)
             held_.push_back({value, add_registers(kernel_.nest, "held", value->dtype, columns_)});

@@ -25,6 +25,8 @@ constexpr std::int64_t most_block = 4096;
 constexpr std::int64_t blocks_of_all = 256;
 /// Shorter rows are walked as they are.
 constexpr std::int64_t least_extent = 4 * least_block;
+/// Fewer results are left to other strategies (codegen/lower_scan).
+constexpr std::int64_t least_results = 16;
 /// So many times as many points as results are summed apart where all results take them.
 constexpr std::int64_t many_common = 2;
 
@@ -118,8 +120,9 @@ class PrefixSums {
         return Prefix{.result = k, .reduced = l, .shift = -step * constant, .is_suffix = step == 1};
     }
 
-    /// Finds what results take. False where they are few, or take nothing or all beyond the ends,
-    /// or something else relates the two indices.
+    /// Finds what results take. False where they, or the points, are few; where a result inside
+    /// of their range takes no point or all of them; and where something else relates the two
+    /// indices.
     [[nodiscard]] bool find_range(Prefix& prefix, const BoundEquation& equation) const {
         const BoundIndex& k = program_.at(prefix.result);
         const BoundIndex& l = program_.at(prefix.reduced);
@@ -129,7 +132,7 @@ class PrefixSums {
         prefix.extent = (prefix.is_suffix ? l.upper : std::min(l.upper, most + 1)) - prefix.lower;
         const bool is_inside = prefix.is_suffix ? least >= l.lower && most <= l.upper + 1
                                                 : least >= l.lower - 1 && most < l.upper;
-        if (!is_inside || prefix.extent < least_extent || k.extent() < least_block ||
+        if (!is_inside || prefix.extent < least_extent || k.extent() < least_results ||
             has(equation.value, prefix.result))
             return false;
         const std::int64_t first = least - prefix.lower;

@@ -30,8 +30,8 @@ inline constexpr PrefixLimits all_prefixes = {.points = 0,
 ///
 /// The condition compares l with k and a number; the value must not depend on k. What is summed
 /// over other indices too is summed over these first, and many points that all results take are
-/// summed once, whatever the rows. Rows of fewer than 64 points stay as they are. Makes new terms
-/// in the program's context.
+/// summed once, whatever the rows. Rows of fewer than 64 points or 16 results stay as they are, and
+/// in blocks are rows of 64 results and more. Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_prefix_sums(BoundProgram program, const PrefixLimits& limits);
 
 }  // namespace ricci::codegen

@@ -101,7 +101,8 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
         .low = site.low,
         .high = site.high,
         .otherwise = diagnosis(site.written, statement)};
-    // Other indices matter only as far as the condition leaves some value of them.
+    // Other indices matter only as far as the condition leaves some value of them. It is safe to
+    // evaluate already: what is left of comparisons may stand behind parts that read data.
     const std::vector<IndexId> named = free_indices(subscript);
     for (const IndexId id : domain)
         if (check.condition && !has_index(named, id) &&

@@ -87,7 +87,7 @@ class Elimination {
     }
 
     const BoundProgram& program_;
-    Variables variables_;  ///< the first is the index
+    Variables variables_;  ///< indices alone; the first is the one that is left out
     IndexId index_;
     affine::System system_;
     Expr kept_;

@@ -103,6 +103,12 @@ TEST_CASE("what stays along a row is read once") {
         is_scan(text, {{"X", array({37, 40})}, {"v", array({9})}, {"J", array({40}, DType::i32)}}));
 }
 
+TEST_CASE("what stays is found in terms of many shared parts") {
+    std::string text = "Y[k,i] := sum[l | l <= k](u30) where k in 0:37, u0 = X[l,i]*W[i,3]";
+    for (int n = 1; n <= 30; ++n) text += format(", u{0} = tanh(u{1})*cos(u{1})", n, n - 1);
+    CHECK(is_scan(text, {{"X", array({37, 40})}, {"W", array({40, 5})}}));
+}
+
 TEST_CASE("conditions whose places only points of the walk keep inside") {
     CHECK(
         is_scan("Y[b,t] := sum[s | s <= t && s >= b && M[s-b] > 0](X[b,s]) "
