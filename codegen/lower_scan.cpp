@@ -33,7 +33,7 @@ constexpr std::int64_t block_of_points = 16;
 /// 1000 rows of 1000 (f32) took 0.17 ms and 27 to compile, in squares of 8 0.15 and 3, of 4 0.19
 /// and 2 (Zen 4).
 constexpr std::int64_t most_square = 8;
-/// Vectors of rows that lie side by side; fewer where there are not as many tasks of so many.
+/// Vectors of rows that are walked side by side, as long as so many tasks are left.
 constexpr std::int64_t vectors_side_by_side = 4;
 constexpr std::int64_t least_tasks = 4;
 /// Vectors of what stays along rows that registers hold.

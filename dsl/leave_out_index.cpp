@@ -2,10 +2,9 @@
 #include "dsl/leave_out_index.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <utility>
 #include <vector>
 
+#include "affine/polyhedron.h"
 #include "dsl/affine_form.h"
 #include "dsl/prove.h"
 #include "dsl/walk.h"
@@ -15,16 +14,6 @@ namespace {
 
 /// Pairs of bounds that are compared: a condition of many would become longer than what it saves.
 constexpr std::size_t most_pairs = 9;
-
-/// The sum of two forms, if 64 bits hold it.
-std::optional<affine::Form> sum(const affine::Form& a, const affine::Form& b) {
-    affine::Form result;
-    bool overflows = __builtin_add_overflow(a.constant, b.constant, &result.constant);
-    result.coefficients.resize(std::max(a.coefficients.size(), b.coefficients.size()));
-    for (std::size_t v = 0; v < result.coefficients.size(); ++v)
-        overflows |= __builtin_add_overflow(a.at(v), b.at(v), &result.coefficients[v]);
-    return overflows ? std::nullopt : std::optional(std::move(result));
-}
 
 class Elimination {
   public:
@@ -43,17 +32,13 @@ class Elimination {
         std::vector<affine::Form> lower;
         std::vector<affine::Form> upper;
         for (const affine::Form& form : system_.inequalities) {
-            if (std::abs(form.at(0)) != 1) return std::nullopt;
+            if (form.at(0) != 1 && form.at(0) != -1) return std::nullopt;
             (form.at(0) > 0 ? lower : upper).push_back(form);
         }
         if (!system_.equalities.empty() || lower.size() * upper.size() > most_pairs)
             return std::nullopt;
         for (const affine::Form& low : lower)
-            for (const affine::Form& high : upper) {
-                const std::optional<affine::Form> between = sum(low, high);
-                if (!between) return std::nullopt;
-                keep_if_open(*between);
-            }
+            for (const affine::Form& high : upper) keep_if_open(affine::combine(1, low, 1, high));
         return kept_;
     }
 
@@ -96,7 +81,11 @@ class Elimination {
 }  // namespace
 
 std::optional<Expr> leave_out_index(const BoundProgram& program, Expr condition, IndexId index) {
-    return Elimination(program, index).run(condition);
+    try {
+        return Elimination(program, index).run(condition);
+    } catch (const affine::GaveUp&) {  // a sum leaves 64 bits
+        return std::nullopt;
+    }
 }
 
 }  // namespace ricci

@@ -91,6 +91,15 @@ TEST_CASE("functions of points, further conditions, and what is done to a result
                   {{"X", array({9, 37})}, {"J", array({37}, DType::i32)}}));
 }
 
+TEST_CASE("blocks of a long row are walked side by side: places in a block bound their sums") {
+    const codegen::Plan plan = codegen::plan(
+        bound("y[k] := sum[l | l <= k](x[l]) where k in 0:50000", {{"x", array({50000})}}),
+        example_target(64));
+    std::string schedules;
+    for (const codegen::Schedule& schedule : plan.schedules) schedules += str(schedule);
+    CHECK(schedules.find("squares are transposed") != std::string::npos);
+}
+
 TEST_CASE("what stays along a row is read once") {
     const Signature columns = {{"X", array({37, 40})}, {"W", array({40, 5})}};
     for (const char* text : {"Y[k,i] := W[i,3] + sum[l | l <= k](X[l,i]) where k in 0:37",
