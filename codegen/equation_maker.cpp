@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "dsl/affine_form.h"
 #include "dsl/neutral.h"
 #include "dsl/walk.h"
 
@@ -77,6 +78,22 @@ Expr EquationMaker::with(Expr e, const Numbers& numbers) {
     ExprMap<Expr> values;
     for (const auto& [index, number] : numbers) values.emplace(value(IndexId{index}), number);
     return substitute(context(), e, values);
+}
+
+std::optional<EquationMaker::Numbers> EquationMaker::indices_at(const BoundEquation& equation,
+                                                                const Access& access) {
+    Numbers numbers;
+    for (std::size_t d = 0; d < access.at.size(); ++d) {
+        Variables variables;
+        const std::optional<affine::Form> at = affine_form(equation.at[d], variables);
+        if (!at || variables.size() != 1 || at->at(0) != 1 || !variables.index(0))
+            return std::nullopt;
+        numbers.emplace(
+            std::uint32_t(*variables.index(0)),
+            at->constant == 0 ? access.at[d] : subtract(access.at[d], integer(at->constant)));
+    }
+    if (numbers.size() != equation.indices.size()) return std::nullopt;
+    return numbers;
 }
 
 void EquationMaker::define(TensorId target, std::vector<Expr> at, std::vector<IndexId> indices,

@@ -9,10 +9,10 @@
 
 #include "base/integer.h"
 #include "codegen/equation_maker.h"
+#include "codegen/reads_inside.h"
 #include "codegen/term_cost.h"
 #include "dsl/affine_form.h"
 #include "dsl/neutral.h"
-#include "dsl/prove.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -261,23 +261,8 @@ class Sum {
         return claim.equalities.empty() && std::ranges::all_of(claim.inequalities, holds);
     }
 
-    /// The term with every place inside its array, whatever the condition says.
-    Expr inside(Expr e) {
-        return rewrite(make_.context(), e, [&](Expr node) {
-            const auto* access = std::get_if<Access>(&node->term);
-            if (access == nullptr) return node;
-            const Shape& shape = program_.at(access->tensor).shape;
-            std::vector<Expr> at = access->at;
-            for (std::size_t d = 0; d < at.size(); ++d) {
-                const bool is_inside =
-                    prove_in_bounds(program_.indices, equation_.indices, Expr(), at[d], shape[d])
-                        .in_bounds;
-                if (is_inside) continue;
-                at[d] = make_.context().apply(
-                    Op::clamp, {at[d], make_.integer(0), make_.integer(shape[d] - 1)}, DType::i64);
-            }
-            return make_.context().access(access->tensor, std::move(at), node->dtype);
-        });
+    [[nodiscard]] Expr inside(Expr e) const {
+        return brought_inside(program_, equation_.indices, e);
     }
 
     EquationMaker& make_;
@@ -294,16 +279,12 @@ class Sum {
 bool has_no_points(const BoundProgram& program, const std::vector<IndexId>& indices) {
     return std::ranges::any_of(indices, [&](IndexId id) { return program.at(id).extent() == 0; });
 }
-bool reads_nothing_empty(const BoundProgram& program, Expr root) {
-    return std::ranges::none_of(tensors_read(root), [&](TensorId id) {
-        return std::ranges::find(program.at(id).shape, 0) != program.at(id).shape.end();
-    });
-}
 
 /// Whether the sum, but for its condition, can be written out.
 bool is_plain_sum(const BoundProgram& program, const BoundEquation& equation) {
     if (!equation.reduction || equation.reduction->reducer != Reducer::sum) return false;
     const Reduction& reduction = *equation.reduction;
+    if (reduction.carry) return false;
     return !has_no_points(program, equation.indices) &&
            !has_no_points(program, reduction.indices) &&
            postorder({equation.value}).size() <= most_nodes && is_harmless(equation.value) &&

@@ -408,6 +408,7 @@ void take_affine_parts(Conditions& conditions) {
 
 void fold_all(Kernel& kernel, Folder& fold) {
     if (kernel.body) kernel.body = fold(kernel.body);
+    if (kernel.carry) kernel.carry = fold(kernel.carry);
     if (kernel.conditions.rest) {
         kernel.conditions.rest = fold(kernel.conditions.rest);
         if (truth(kernel.conditions.rest) == true) kernel.conditions.rest = nullptr;

@@ -92,6 +92,7 @@ class Grouper {
         if (!group.reduction) return terms;
         terms.push_back(group.value);
         if (group.reduction->condition) terms.push_back(group.reduction->condition);
+        if (group.reduction->carry) terms.push_back(group.reduction->carry);
         return terms;
     }
     static std::vector<Expr> terms(const Group& group) {
@@ -251,6 +252,7 @@ class Grouper {
         };
         apply(group.value);
         if (group.reduction) apply(group.reduction->condition);
+        if (group.reduction) apply(group.reduction->carry);
         for (BoundEquation& write : group.writes) {
             apply(write.value);
             for (Expr& subscript : write.at) apply(subscript);

@@ -88,6 +88,7 @@ std::set<VarId> pinned(const Kernel& kernel) {
     };
     std::vector<Value> values = written_values(kernel);
     values.push_back(kernel.body);
+    values.push_back(kernel.carry);
     values.push_back(kernel.conditions.rest);
     values.push_back(kernel.arg_place);
     for_each_node(values, [&](const Value& value) {
@@ -152,6 +153,7 @@ double op_cost(Op op, DType dtype) {
 
 void substitute(Kernel& kernel, Substitution& to) {
     if (kernel.body) kernel.body = to(kernel.body);
+    if (kernel.carry) kernel.carry = to(kernel.carry);
     kernel.arg_index = to(kernel.arg_index);
     if (kernel.arg_place) kernel.arg_place = to(kernel.arg_place);
     for (AffineForm& row : kernel.conditions.at_least_zero) row = to(row);
@@ -167,7 +169,8 @@ void substitute(Kernel& kernel, Substitution& to) {
 std::vector<Touch> touches(const Kernel& kernel) {
     std::vector<Touch> found;
     if (kernel.body)
-        add_loads(found, {kernel.body, kernel.conditions.rest, kernel.arg_place}, true);
+        add_loads(found, {kernel.body, kernel.carry, kernel.conditions.rest, kernel.arg_place},
+                  true);
     add_loads(found, written_values(kernel), false);
     for (const Store& write : kernel.writes)
         found.push_back({write.buffer, write.at.affine, write.at.computed != nullptr, true, false,
@@ -251,7 +254,8 @@ double cost(const std::vector<Value>& values) {
     return total;
 }
 double body_cost(const Kernel& kernel) {
-    return kernel.body ? 1 + cost({kernel.body, kernel.conditions.rest}) : 0;
+    if (!kernel.body) return 0;
+    return (kernel.carry ? 2 : 1) + cost({kernel.body, kernel.carry, kernel.conditions.rest});
 }
 double write_cost(const Kernel& kernel) {
     return double(kernel.writes.size()) + cost(written_values(kernel));
@@ -387,6 +391,7 @@ std::int64_t lanes(const Kernel& kernel, const Target& target) {
         values = written_values(kernel);
     }
     values.push_back(kernel.body);
+    values.push_back(kernel.carry);
     const auto moves = [&](const Value& value) {
         const auto along = [&](const Axis& axis) { return depends_on(value, axis.var); };
         return std::ranges::any_of(kernel.free, along) ||

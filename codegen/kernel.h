@@ -45,8 +45,9 @@ struct Kernel {
     std::vector<Axis> free;     ///< outermost first
     std::vector<Axis> reduced;  ///< outermost first
     std::optional<Reducer> reducer;
-    Value body = nullptr;       ///< of the accumulator's type
-    AffineForm arg_index;       ///< of argmax and argmin: the index whose value is the result
+    Value body = nullptr;   ///< of the accumulator's type
+    Value carry = nullptr;  ///< what a sum is multiplied by before a point joins it; may be empty
+    AffineForm arg_index;   ///< of argmax and argmin: the index whose value is the result
     Value arg_place = nullptr;  ///< the same where it is data: a total of partial results
     /// Of argmax and argmin: the Let that stands in `writes` for the value at the place, if any.
     std::optional<std::uint32_t> value_let = std::nullopt;

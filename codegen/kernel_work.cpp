@@ -296,8 +296,9 @@ double points_left(std::vector<Axis> axes, Conditions conditions) {
 Work work_of(const Kernel& kernel) {
     Counter counter(kernel);
     if (kernel.body) {
-        counter.evaluate({kernel.body, kernel.conditions.rest});
+        counter.evaluate({kernel.body, kernel.carry, kernel.conditions.rest});
         counter.combine(kernel.body);
+        if (kernel.carry) counter.combine(kernel.carry);
     }
     for (const Store& write : kernel.writes) counter.write(write);
     count_touches(counter, kernel, [](const Touch&) { return true; });

@@ -20,6 +20,7 @@ void LatestVersions::rename(BoundProgram& program, BoundEquation& equation) cons
     apply(equation.value);
     for (Expr& subscript : equation.at) apply(subscript);
     if (equation.reduction) apply(equation.reduction->condition);
+    if (equation.reduction) apply(equation.reduction->carry);
     std::optional<TensorId>& previous = program.tensors[position(equation.target)].previous;
     if (!previous) return;
     if (const auto found = latest_.find(*previous); found != latest_.end())

@@ -187,6 +187,11 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         lower_serial(std::move(kernel), builder);
         return;
     }
+    if (kernel.carry) {
+        merge_axes(kernel);
+        (void)lower_scan(kernel, builder);
+        return;
+    }
     narrow_sum(kernel);  // parts may fit where the whole does not
     flip_axes(kernel);
     narrow_axes(kernel);

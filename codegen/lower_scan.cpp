@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/error.h"
 #include "base/integer.h"
 #include "codegen/fold_indices.h"
 #include "codegen/lane_steps.h"
@@ -189,7 +190,8 @@ class Scan {
           rows_(std::move(rows)),
           schedule_(schedule),
           columns_(rows_.lanes * rows_.unroll),
-          restarts_(is_floating(kernel.body->dtype) && kernel.reducer == Reducer::sum),
+          restarts_(is_floating(kernel.body->dtype) && kernel.reducer == Reducer::sum &&
+                    !kernel.carry),
           accumulator_(make_accumulator(kernel, columns_)) {
         // First places are those of points that are met in order, one at least by each result.
         if (walk_.has_points_backwards || walk_.test || walk_.shift < 0)
@@ -204,10 +206,15 @@ class Scan {
                                  {walk_.test, kernel.body, identity(*kernel.reducer, dtype)}, dtype)
                 : kernel.body;
         square_ = add_registers(kernel.nest, "square", dtype, columns_ * rows_.lanes);
+        if (kernel.carry && depends_on(kernel.carry, walk_.points.var))
+            carries_ = add_registers(kernel.nest, "carries", dtype, columns_ * rows_.lanes);
         results_ = *square_;
         if (accumulator_.place)
             results_ = add_registers(kernel.nest, "places", DType::i64, columns_ * rows_.lanes);
     }
+
+    /// The walk of the row that the other free axes name.
+    Body row() { return walk_rows(Lanes{}); }
 
     void run(double cycles) {
         std::erase(kernel_.free, walk_.results);
@@ -230,6 +237,7 @@ class Scan {
         StayingValues staying(*rows_.axis);
         // Points that do not count may lie outside.
         if (!walk_.test) staying.add(kernel_.body, walk_.points);
+        if (kernel_.carry) staying.add(kernel_.carry, walk_.points);
         for (const Store& write : kernel_.writes) staying.add(write.value, walk_.results);
         std::vector<Value> found = std::move(staying).found();
         found.resize(std::min(found.size(), std::size_t(most_held / rows_.unroll)));
@@ -311,12 +319,25 @@ class Scan {
     /// written at them.
     Body stretch(std::int64_t from, std::int64_t to, bool has_points, bool has_results,
                  std::int64_t shift) {
+        Body body;
+        if (kernel_.carry && has_points && from < to && from + shift == 0) {
+            // Nothing stands before the first point; what would carry it may lie outside.
+            has_carry_ = false;
+            body = this->block(form(from++), 1, has_points, has_results, shift);
+            has_carry_ = true;
+        }
+        if (!rows_.has_squares && !restarts_) {
+            if (from < to)
+                append(body, this->block(form(from), to - from, has_points, has_results, shift));
+            return body;
+        }
         const std::int64_t block = rows_.has_squares ? rows_.lanes : block_of_points;
         const std::int64_t whole = from + (to - from) / block * block;
-        Body body = make_turns(kernel_.nest, name(walk_.results) + "0", bound(from), bound(whole),
-                               block, [&](const AffineForm& place) {
-                                   return this->block(place, block, has_points, has_results, shift);
-                               });
+        append(body, make_turns(kernel_.nest, name(walk_.results) + "0", bound(from), bound(whole),
+                                block, [&](const AffineForm& place) {
+                                    return this->block(place, block, has_points, has_results,
+                                                       shift);
+                                }));
         if (whole < to)
             append(body, this->block(form(whole), to - whole, has_points, has_results, shift));
         return body;
@@ -326,7 +347,10 @@ class Scan {
                std::int64_t shift) {
         Body body;
         if (rows_.has_squares) {
-            if (has_points) append(body, load_square(place + form(shift), turns));
+            if (has_points)
+                append(body, load_square(*square_, value_in_square_, place + form(shift), turns));
+            if (has_points && carries_ && has_carry_)
+                append(body, load_square(*carries_, kernel_.carry, place + form(shift), turns));
             append(body, along_square(place + form(shift), turns, has_points, has_results));
             if (has_results) append(body, store_square(place, turns));
         } else {
@@ -335,7 +359,7 @@ class Scan {
             const AffineForm at = place + form(turn);
             if (has_points)
                 append(step, for_lanes([&](const AffineForm& row) {
-                           return meet(row, at + form(shift), nullptr);
+                           return meet(row, at + form(shift), std::nullopt);
                        }));
             if (has_results)
                 append(step, for_lanes([&](const AffineForm& row) {
@@ -356,8 +380,9 @@ class Scan {
         return body;
     }
 
-    /// The values of the points of a square, in the order of memory.
-    Body load_square(const AffineForm& place, std::int64_t turns) {
+    /// What a value is at the points of a square, in the order of memory.
+    Body load_square(BufferId square, const Value& value, const AffineForm& place,
+                     std::int64_t turns) {
         return for_turns(turns, [&](const AffineForm& turn) {
             const AffineForm q = walk_.has_points_backwards ? form(turns - 1) - turn : turn;
             return for_lanes([&](const AffineForm& row) {
@@ -365,9 +390,8 @@ class Scan {
                 Substitution here = on_row(row);
                 here.replace(walk_.points.var, walk_.point_at(place + q));
                 const Address at{rows_.lanes * q + row};
-                const std::vector<Value> values =
-                    share(body, {here(value_in_square_)}, kernel_.next_let);
-                body.push_back(make_store(*square_, at, values[0]));
+                const std::vector<Value> values = share(body, {here(value)}, kernel_.next_let);
+                body.push_back(make_store(square, at, values[0]));
                 return body;
             });
         });
@@ -379,8 +403,7 @@ class Scan {
             return for_lanes([&](const AffineForm& row) {
                 Body body;
                 const AffineForm at = rows_.lanes * turn + row;
-                if (has_points)
-                    body = meet(row, place + turn, make_load(kernel_.nest, *square_, {at}));
+                if (has_points) body = meet(row, place + turn, at);
                 if (has_results) body.push_back(make_store(results_, {at}, so_far(row)));
                 return body;
             });
@@ -417,14 +440,32 @@ class Scan {
         return apart;
     }
 
-    /// A point joins the accumulator of a row; its value may be known.
-    Body meet(const AffineForm& row, const AffineForm& place, const Value& value) {
+    /// A point joins the accumulator of a row; its value may stand in the square.
+    Body meet(const AffineForm& row, const AffineForm& place,
+              const std::optional<AffineForm>& in_square) {
         Substitution here = on_row(row);
         here.replace(walk_.points.var, walk_.point_at(place));
-        if (value) here.replace(kernel_.body, value);
+        if (in_square) here.replace(kernel_.body, make_load(kernel_.nest, *square_, {*in_square}));
+        if (kernel_.carry && has_carry_) return carry_on(row, here, in_square);
         Body body = update(kernel_, accumulator_, row, here);
-        // Values that are known stand for points that do not count, too.
-        return value || !walk_.test ? std::move(body) : guarded(here(walk_.test), std::move(body));
+        // Values in squares stand for points that do not count, too.
+        return in_square || !walk_.test ? std::move(body)
+                                        : guarded(here(walk_.test), std::move(body));
+    }
+    /// What stands before the point is multiplied, and its value added.
+    Body carry_on(const AffineForm& row, Substitution& here,
+                  const std::optional<AffineForm>& in_square) {
+        const DType dtype = kernel_.body->dtype;
+        const Value carry = in_square && carries_ ? make_load(kernel_.nest, *carries_, {*in_square})
+                                                  : here(kernel_.carry);
+        Body body;
+        const std::vector<Value> values =
+            share(body, {here(kernel_.body), carry}, kernel_.next_let);
+        const Value carried =
+            make_operation(Op::mul, {result(kernel_, accumulator_, row), values[1]}, dtype);
+        body.push_back(make_store(accumulator_.value, {row},
+                                  make_operation(Op::add, {carried, values[0]}, dtype)));
+        return body;
     }
     /// The result of all points met so far.
     [[nodiscard]] Value so_far(const AffineForm& row) const {
@@ -465,28 +506,45 @@ class Scan {
     Accumulator accumulator_;
     std::vector<std::pair<Value, BufferId>> held_ = {};
     std::optional<BufferId> before_ = std::nullopt;
-    std::optional<BufferId> square_ = std::nullopt;  ///< values by place of the walk, then by row
-    BufferId results_{};                             ///< likewise
+    std::optional<BufferId> square_ = std::nullopt;   ///< values by place of the walk, then by row
+    std::optional<BufferId> carries_ = std::nullopt;  ///< likewise, of what moves along the points
+    bool has_carry_ = true;
+    BufferId results_{};  ///< likewise
     Value value_in_square_ = nullptr;
     VarId first_row_{};
     Lanes lanes_ = {};
 };
 
+/// The walk, whose conditions the kernel has no longer.
+ScanWalk taken_walk(Kernel& kernel, ScanWalk walk) {
+    kernel.conditions = {};
+    kernel.body = walk.value;
+    (void)fold_indices(kernel);
+    return walk;
+}
+
 }  // namespace
+
+Body walk_row(Kernel& kernel) {
+    ScanWalk walk = taken_walk(kernel, *find_walk(kernel, 1));
+    std::erase(kernel.free, walk.results);
+    Schedule unused;
+    return Scan(kernel, std::move(walk), RowLanes{}, unused).row();
+}
 
 bool lower_scan(const Kernel& written, PlanBuilder& builder) {
     const Forced forced = builder.target().forced;
-    if (forced == Forced::tiles || forced == Forced::reduced_lanes ||
-        forced == Forced::free_lanes || forced == Forced::scalar)
-        return false;
-    std::optional<ScanWalk> walk = find_walk(written, forced == Forced::scans ? 2 : least_extent);
+    const bool is_other = forced == Forced::tiles || forced == Forced::reduced_lanes ||
+                          forced == Forced::free_lanes || forced == Forced::scalar;
+    if (is_other && !written.carry) return false;
+    const bool is_forced = forced == Forced::scans || written.carry;
+    std::optional<ScanWalk> walk = find_walk(written, is_forced ? 1 : least_extent);
+    RICCI_ASSERT(walk || !written.carry, "what carries a sum on is made for a walk");
     if (!walk) return false;
     Kernel kernel = written;
-    kernel.conditions = {};
-    kernel.body = walk->value;
-    (void)fold_indices(kernel);
+    *walk = taken_walk(kernel, std::move(*walk));
     const RowLanes rows = LaneChooser(kernel, *walk, builder.target()).choose();
-    if (!rows.axis && forced != Forced::scans && walk->taken() < least_alone) return false;
+    if (!rows.axis && !is_forced && walk->taken() < least_alone) return false;
     Schedule schedule{Strategy::scan, kernel.nest.name, work_of(written, *walk)};
     const double vectors =
         rows.axis ? double(ceil_div(rows.axis->extent, rows.lanes)) / double(rows.axis->extent) : 1;

@@ -4,6 +4,7 @@
 
 #include "codegen/kernel_work.h"
 #include "codegen/lower.h"
+#include "codegen/scan_walk.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 
@@ -81,9 +82,12 @@ Body reduction(Kernel& kernel) {
 
 Nest serial_nest(Kernel kernel) {
     Substitution here;
+    Body inner = kernel.carry  ? walk_row(kernel)
+                 : kernel.body ? reduction(kernel)
+                               : write_all(kernel, here);
     std::vector<AxisRange> loops;
     for (const Axis& axis : kernel.free) loops.push_back({axis, bound(0), bound(axis.extent)});
-    Body body = wrap(loops, kernel.body ? reduction(kernel) : write_all(kernel, here));
+    Body body = wrap(loops, std::move(inner));
     const VarId task = kernel.nest.add(Var{"task"});
     kernel.nest.body.push_back(make_loop(task, Bind::parallel, 1, std::move(body)));
     return std::move(kernel.nest);

@@ -54,6 +54,8 @@ class KernelMaker {
         if (kernel_.is_arg_reduction())
             kernel_.arg_index = index_forms_.at(std::uint32_t(reduction.indices[0]));
         if (reduction.condition) add_condition(reduction);
+        if (reduction.carry)
+            kernel_.carry = make_convert(value(reduction.carry), reduction.accumulator);
         values_[group_.result] = make_let_value(0, group_.result->dtype);
     }
 

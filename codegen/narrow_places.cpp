@@ -35,6 +35,7 @@ void for_each_term(BoundEquation& equation, const Do& apply) {
     each(equation.value);
     for (Expr& subscript : equation.at) each(subscript);
     if (equation.reduction) each(equation.reduction->condition);
+    if (equation.reduction) each(equation.reduction->carry);
 }
 
 /// The tensors that somebody but equations sees, and those of several versions.

@@ -59,7 +59,7 @@ class Narrower {
 }  // namespace
 
 void narrow_sum(Kernel& kernel) {
-    if (kernel.reducer != Reducer::sum || !is_wide(kernel.body->dtype)) return;
+    if (kernel.reducer != Reducer::sum || kernel.carry || !is_wide(kernel.body->dtype)) return;
     Narrower narrower;
     if (!narrower.fits_sum(kernel.body, points(kernel.reduced))) return;
     Substitution sum;

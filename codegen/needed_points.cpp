@@ -65,6 +65,7 @@ class Reads {
         const Forms& points = kernel.conditions.at_least_zero;
         all.insert(all.end(), points.begin(), points.end());
         visit(kernel.body, all);
+        visit(kernel.carry, all);
         visit(kernel.arg_place, all);
         visit(kernel.conditions.rest, all);
     }

@@ -98,7 +98,7 @@ bool is_moderate(double factor) {
 }  // namespace
 
 void take_out_factors(Kernel& kernel) {
-    if (kernel.reducer != Reducer::sum || !is_floating(kernel.body->dtype)) return;
+    if (kernel.reducer != Reducer::sum || kernel.carry || !is_floating(kernel.body->dtype)) return;
     const Factored body = Factoring()(kernel.body);
     if (!body.term || !is_operation(body.term, Op::mul)) return;
     const double factor = std::abs(body.factor);

@@ -25,8 +25,10 @@
 #include "codegen/pinned_indices.h"
 #include "codegen/plan_builder.h"
 #include "codegen/prefix_sums.h"
+#include "codegen/recurrences.h"
 #include "codegen/repeated_terms.h"
 #include "codegen/residue_classes.h"
+#include "codegen/separate_sums.h"
 #include "codegen/shared_operands.h"
 #include "codegen/split_quotients.h"
 #include "codegen/stored_terms.h"
@@ -56,9 +58,11 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     const bool is_forced = target.forced == Forced::rewritings;
     // People read what they wrote.
     if (!target.is_plain) result = with_stored_terms(std::move(result));
+    if (!target.is_plain) result = without_implied_conditions(std::move(result));
+    result = with_recurrences(with_separate_sums(std::move(result)),
+                              target.is_plain ? DearTerms::stay : DearTerms::stored);
     if (!target.is_plain)
-        result = with_contraction_order(without_implied_conditions(std::move(result)),
-                                        is_forced ? 0 : least_points_of_order);
+        result = with_contraction_order(std::move(result), is_forced ? 0 : least_points_of_order);
     if (!target.is_plain) result = with_pinned_indices(std::move(result));
     if (!target.is_plain && !target.is_gpu()) result = with_keyed_places(std::move(result));
     result = with_keyed_updates(std::move(result), target);
@@ -149,6 +153,7 @@ class Planner {
         for (const Group& group : groups_) {
             add_reads(group.value);
             if (group.reduction) add_reads(group.reduction->condition);
+            if (group.reduction) add_reads(group.reduction->carry);
             for (const BoundEquation& write : group.writes) {
                 used.insert(storage(program_, write.target));
                 add_reads(write.value);
@@ -225,7 +230,9 @@ class Planner {
         for (std::size_t i = g + 1; i < groups_.size(); ++i) {
             const Group& group = groups_[i];
             if (reads(group.value)) return true;
-            if (group.reduction && reads(group.reduction->condition)) return true;
+            if (group.reduction &&
+                (reads(group.reduction->condition) || reads(group.reduction->carry)))
+                return true;
             for (const BoundEquation& write : group.writes)
                 if (reads(write.value) ||
                     std::ranges::any_of(write.at, [&](Expr e) { return reads(e); }))
@@ -247,6 +254,7 @@ class Planner {
         for (std::size_t i = g + 1; i < groups_.size(); ++i) {
             add_reads(groups_[i].value);
             if (groups_[i].reduction) add_reads(groups_[i].reduction->condition);
+            if (groups_[i].reduction) add_reads(groups_[i].reduction->carry);
             for (const BoundEquation& write : groups_[i].writes) {
                 places.insert(places_.at(position(write.target)));
                 add_reads(write.value);

@@ -2,13 +2,13 @@
 #include "codegen/prefix_sums.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "codegen/equation_maker.h"
 #include "codegen/nest_build.h"
+#include "codegen/prefix.h"
 #include "dsl/affine_form.h"
 #include "dsl/walk.h"
 
@@ -30,12 +30,8 @@ constexpr std::int64_t least_results = 16;
 /// So many times as many points as results are summed apart where all results take them.
 constexpr std::int64_t many_common = 2;
 
-/// `l <= k + shift`, or `l >= k + shift`.
-struct Prefix {
-    IndexId result{};   ///< k
-    IndexId reduced{};  ///< l
-    std::int64_t shift = 0;
-    bool is_suffix = false;
+/// The results and points of one reduction.
+struct Range : Prefix {
     std::vector<Expr> others = {};  ///< conjuncts
     /// The values of l that some result takes: others may not be read.
     std::int64_t lower = 0;
@@ -63,7 +59,7 @@ class PrefixSums {
 
   private:
     void add(BoundEquation equation) {
-        const std::optional<Prefix> prefix = find(equation);
+        const std::optional<Range> prefix = find(equation);
         const std::int64_t block = prefix ? block_of(*prefix, equation) : 0;
         if (prefix && prefix->common >= many_common * extent(prefix->result))
             sum_common(equation, *prefix);
@@ -77,53 +73,27 @@ class PrefixSums {
 
     [[nodiscard]] std::int64_t extent(IndexId id) const { return program_.at(id).extent(); }
 
-    [[nodiscard]] std::optional<Prefix> find(const BoundEquation& equation) const {
-        if (!equation.reduction || !equation.reduction->condition || !equation.is_injective ||
-            is_place(equation.reduction->reducer) ||
+    [[nodiscard]] std::optional<Range> find(const BoundEquation& equation) const {
+        if (!equation.reduction || !equation.reduction->condition || equation.reduction->carry ||
+            !equation.is_injective || is_place(equation.reduction->reducer) ||
             equation.reduction->accumulator != equation.value->dtype ||
             equation.value->dtype != program_.at(equation.target).dtype)
             return std::nullopt;
         const std::vector<Expr> parts = conjuncts(equation.reduction->condition);
         for (std::size_t n = 0; n < parts.size(); ++n) {
-            std::optional<Prefix> prefix = as_prefix(parts[n], equation);
-            if (!prefix) continue;
-            prefix->others = parts;
-            prefix->others.erase(prefix->others.begin() + std::ptrdiff_t(n));
-            if (find_range(*prefix, equation)) return prefix;
+            const std::optional<Prefix> prefix = as_prefix(parts[n], equation.reduction->indices);
+            if (!prefix || !has_index(equation.indices, prefix->result)) continue;
+            Range range{*prefix, parts};
+            range.others.erase(range.others.begin() + std::ptrdiff_t(n));
+            if (find_range(range, equation)) return range;
         }
         return std::nullopt;
-    }
-
-    /// A conjunct that compares a reduced index with one of the results.
-    [[nodiscard]] std::optional<Prefix> as_prefix(Expr part, const BoundEquation& equation) const {
-        const std::vector<Comparison> all = comparisons(part);
-        const std::vector<IndexId> ids = free_indices(part);
-        if (all.size() != 1 || all[0].op == Op::eq || ids.size() != 2) return std::nullopt;
-        const bool is_first = has_index(equation.reduction->indices, ids[0]);
-        const IndexId l = ids[is_first ? 0 : 1];
-        const IndexId k = ids[is_first ? 1 : 0];
-        if (!has_index(equation.reduction->indices, l) || !has_index(equation.indices, k))
-            return std::nullopt;
-        Variables variables({l, k});
-        const std::optional<affine::Form> left = affine_form(all[0].left, variables);
-        const std::optional<affine::Form> right = affine_form(all[0].right, variables);
-        if (!left || !right || variables.size() != 2) return std::nullopt;
-        const bool is_greater = all[0].op == Op::gt || all[0].op == Op::ge;
-        const bool is_strict = all[0].op == Op::gt || all[0].op == Op::lt;
-        const std::int64_t sign = is_greater ? 1 : -1;
-        // step*l + of_k*k + constant >= 0
-        const std::int64_t step = sign * (left->at(0) - right->at(0));
-        const std::int64_t of_k = sign * (left->at(1) - right->at(1));
-        const std::int64_t constant =
-            sign * (left->constant - right->constant) - (is_strict ? 1 : 0);
-        if (std::abs(step) != 1 || of_k != -step) return std::nullopt;
-        return Prefix{.result = k, .reduced = l, .shift = -step * constant, .is_suffix = step == 1};
     }
 
     /// Finds what results take. False where they, or the points, are few; where a result inside
     /// of their range takes no point or all of them; and where something else relates the two
     /// indices.
-    [[nodiscard]] bool find_range(Prefix& prefix, const BoundEquation& equation) const {
+    [[nodiscard]] bool find_range(Range& prefix, const BoundEquation& equation) const {
         const BoundIndex& k = program_.at(prefix.result);
         const BoundIndex& l = program_.at(prefix.reduced);
         const std::int64_t least = k.lower + prefix.shift;
@@ -144,7 +114,7 @@ class PrefixSums {
     }
     /// Points of a block, an odd number of vectors: rows of a power of two meet in few sets of a
     /// cache. 0 where rows stay whole.
-    [[nodiscard]] std::int64_t block_of(const Prefix& prefix, const BoundEquation& equation) const {
+    [[nodiscard]] std::int64_t block_of(const Range& prefix, const BoundEquation& equation) const {
         double rows = 1;
         for (const IndexId id : equation.indices)
             if (id != prefix.result) rows *= double(extent(id));
@@ -160,7 +130,7 @@ class PrefixSums {
     static bool has(Expr term, IndexId id) { return has_index(free_indices(term), id); }
 
     /// What all results take, once, and then the rest of the points.
-    void sum_common(const BoundEquation& equation, const Prefix& prefix) {
+    void sum_common(const BoundEquation& equation, const Range& prefix) {
         const std::int64_t rest = prefix.extent - prefix.common;
         const IndexId s = make_.index("s", prefix.common);
         const IndexId met = make_.index(name(prefix.reduced), rest);
@@ -177,7 +147,7 @@ class PrefixSums {
     }
 
     /// What the other indices give at each point, then the sums up to it.
-    void sum_others(BoundEquation equation, const Prefix& prefix) {
+    void sum_others(BoundEquation equation, const Range& prefix) {
         const IndexId point = make_.index(name(prefix.reduced), prefix.extent);
         BoundEquation each = over(equation, prefix, std::nullopt, make_.value(point));
         std::vector<IndexId> indices;
@@ -200,7 +170,7 @@ class PrefixSums {
     }
 
     /// Blocks, what stands before each or behind, and each point in its block.
-    void sum_blocks(const BoundEquation& equation, const Prefix& prefix, std::int64_t block) {
+    void sum_blocks(const BoundEquation& equation, const Range& prefix, std::int64_t block) {
         const std::int64_t blocks = (prefix.extent + block - 1) / block;
         const std::vector<IndexId> all = in_order(equation);
         const auto with = [&](IndexId id) {
@@ -239,7 +209,7 @@ class PrefixSums {
     }
 
     /// The reduction of the points `s` of a block that stand so to a place in it.
-    BoundEquation in_block(const BoundEquation& equation, const Prefix& prefix, std::int64_t block,
+    BoundEquation in_block(const BoundEquation& equation, const Range& prefix, std::int64_t block,
                            Expr turn, Expr place, Op within = Op::lt) {
         const IndexId s = make_.index("s", block);
         const Expr at = make_.add(make_.times(turn, block), make_.value(s));
@@ -255,8 +225,8 @@ class PrefixSums {
 
     /// The reduction over `s` instead, and over what else there is, of what the point `at` of those
     /// that some result takes gives.
-    BoundEquation over(const BoundEquation& equation, const Prefix& prefix,
-                       std::optional<IndexId> s, Expr at, Expr condition = Expr()) {
+    BoundEquation over(const BoundEquation& equation, const Range& prefix, std::optional<IndexId> s,
+                       Expr at, Expr condition = Expr()) {
         EquationMaker::Numbers numbers;
         numbers.emplace(std::uint32_t(prefix.reduced), make_.add(at, make_.integer(prefix.lower)));
         BoundEquation part;
@@ -272,7 +242,7 @@ class PrefixSums {
         return part;
     }
     /// Whether a result takes such a point.
-    Expr up_to(const Prefix& prefix, Expr point) {
+    Expr up_to(const Range& prefix, Expr point) {
         const Expr last = make_.add(make_.value(prefix.result), make_.integer(prefix.first()));
         return make_.compare(prefix.is_suffix ? Op::ge : Op::le, point, last);
     }

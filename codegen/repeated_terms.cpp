@@ -79,6 +79,7 @@ class RepeatedTerms {
 
     void take_out(BoundEquation& equation) {
         if (postorder({equation.value}).size() > most_nodes) return;
+        if (equation.reduction && equation.reduction->carry) return;
         const bool is_sum = equation.reduction.has_value();
         ExprMap<Expr> elements;
         std::vector<Expr> left = {equation.value};

@@ -126,7 +126,8 @@ class ResidueClasses {
         return points >= std::max(least_points_, 1.0);
     }
     static bool is_candidate(const BoundEquation& equation) {
-        if (!equation.reduction || !equation.reduction->condition || !equation.is_injective)
+        if (!equation.reduction || !equation.reduction->condition || equation.reduction->carry ||
+            !equation.is_injective)
             return false;
         // What a class without points gives is there already.
         const Reducer reducer = equation.reduction->reducer;

@@ -116,7 +116,7 @@ class Finder {
   private:
     static bool is_plain(const Kernel& kernel) {
         return kernel.conditions.is_empty() && !kernel.has_meeting_writes() && !kernel.arg_place &&
-               !kernel.value_let && points(kernel.free) > 0 &&
+               !kernel.carry && !kernel.value_let && points(kernel.free) > 0 &&
                (!kernel.body || points(kernel.reduced) > 0);
     }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "codegen/kernel.h"
+#include "codegen/nest.h"
 #include "dsl/work.h"
 
 namespace ricci::codegen {
@@ -48,5 +49,9 @@ struct ScanWalk {
 
 /// Each point is met once, and each result written.
 [[nodiscard]] Work work_of(const Kernel& kernel, const ScanWalk& walk);
+
+/// The walk of a kernel that has one, for the row that the other free axes name, point by point
+/// (codegen/lower_scan.cpp). Only these axes are left free.
+[[nodiscard]] Body walk_row(Kernel& kernel);
 
 }  // namespace ricci::codegen

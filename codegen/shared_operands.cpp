@@ -55,7 +55,7 @@ class SharedOperands {
         return points;
     }
     [[nodiscard]] bool is_large(const BoundEquation& equation) const {
-        return equation.reduction &&
+        return equation.reduction && !equation.reduction->carry &&
                points(equation.indices) * points(equation.reduction->indices) >=
                    std::max(limits_.points, 1.0) &&
                postorder({equation.value}).size() <= most_nodes;

@@ -97,6 +97,7 @@ class Finder {
     [[nodiscard]] bool may_be_member(const Kernel& kernel) const {
         if (shared_ == Shared::lines && kernel.body && is_rows_against_columns(kernel))
             return false;
+        if (kernel.carry) return false;  // a walk over whole rows
         const bool is_computed = std::ranges::any_of(
             kernel.writes, [](const Store& write) { return write.at.computed != nullptr; });
         return !is_computed && points(kernel.free) > 0 &&

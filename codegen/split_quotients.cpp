@@ -45,7 +45,7 @@ class SplitQuotients {
 
     /// The equation with one index as two; nothing where none can be.
     std::optional<BoundEquation> split_one(const BoundEquation& equation) {
-        if (!equation.reduction) return std::nullopt;
+        if (!equation.reduction || equation.reduction->carry) return std::nullopt;
         const Reducer reducer = equation.reduction->reducer;
         if (reducer == Reducer::argmax || reducer == Reducer::argmin) return std::nullopt;
         const std::vector<Quotient> all = quotients(equation);

@@ -14,6 +14,7 @@ std::set<TensorId> tensors_read(const BoundEquation& equation) {
     terms.push_back(equation.value);
     if (equation.reduction && equation.reduction->condition)
         terms.push_back(equation.reduction->condition);
+    if (equation.reduction && equation.reduction->carry) terms.push_back(equation.reduction->carry);
     std::set<TensorId> found;
     for (const Expr term : terms)
         for (const TensorId tensor : ricci::tensors_read(term)) found.insert(tensor);

@@ -69,7 +69,11 @@ struct BoundIndex {
 struct Reduction {
     Reducer reducer = Reducer::sum;  ///< sum, prod, max, min, argmax or argmin
     std::vector<IndexId> indices;
-    Expr condition;                   ///< empty: none
+    Expr condition;  ///< empty: none
+    /// Of a sum under one condition, up to each result's point or from it on, that is made for a
+    /// CPU: points are met in that order, and what stands before one is multiplied by this of it.
+    /// Empty: not (codegen/recurrences.h).
+    Expr carry = Expr();
     DType accumulator = DType::none;  ///< the type it is accumulated in: that of `value`
 };
 

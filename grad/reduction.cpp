@@ -2,6 +2,7 @@
 #include "grad/reduction.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "dsl/affine_form.h"
@@ -173,6 +174,97 @@ Cotangent pull_back_equal_extrema(Holder& holder, Program& program, const Equati
     return {.guard = (is_best && count == 1).expr(), .value = d};
 }
 
+/// The factor of the index where a conjunct says that a form is not negative: bounds from below
+/// have one above 0. Nothing for other conjuncts.
+std::optional<std::int64_t> step_of(Expr conjunct, IndexId index) {
+    const std::vector<Comparison> all = comparisons(conjunct);
+    if (all.size() != 1 || all[0].op == Op::eq) return std::nullopt;
+    Variables variables({index});
+    const std::optional<affine::Form> left = affine_form(all[0].left, variables);
+    const std::optional<affine::Form> right = affine_form(all[0].right, variables);
+    if (!left || !right) return std::nullopt;
+    const bool is_greater = all[0].op == Op::gt || all[0].op == Op::ge;
+    const std::int64_t difference = left->at(0) - right->at(0);
+    return is_greater ? difference : -difference;
+}
+
+/// Whether the body can be evaluated in the whole range of the index, whatever the conjunct says:
+/// it reads along that range only, and is the same for the other indices of the conjunct.
+bool is_open(const Program& program, Expr body, IndexId index, Expr conjunct) {
+    const std::vector<IndexId> in_body = free_indices(body);
+    for (const IndexId id : free_indices(conjunct))
+        if (id != index && has_index(in_body, id)) return false;
+    const Index& range = program.at(index);
+    return std::ranges::all_of(postorder({body}), [&](Expr node) {
+        const auto* access = std::get_if<Access>(&node->term);
+        if (access == nullptr) return true;
+        for (std::size_t d = 0; d < access->at.size(); ++d) {
+            if (!has_index(free_indices(access->at[d]), index)) continue;
+            const bool is_plain = std::holds_alternative<IndexValue>(access->at[d]->term) &&
+                                  is_literal(range.lower, 0) &&
+                                  program.at(access->tensor).shape.at(d) == range.upper;
+            if (!is_plain) return false;
+        }
+        return true;
+    });
+}
+
+/// Whether other indices bound the one of a product, one for one, each on a side: then products up
+/// to each factor, and between two, are walks (codegen/recurrences.h).
+bool is_bounded_product(const Reduce& reduce) {
+    const IndexId index = reduce.indices.front();
+    std::vector<IndexId> others;
+    std::int64_t sides = 0;
+    for (const Expr conjunct : conjuncts(reduce.condition)) {
+        const std::int64_t step = step_of(conjunct, index).value_or(0);
+        const std::vector<IndexId> ids = free_indices(conjunct);
+        if (ids.size() != 2 || std::abs(step) != 1) return false;
+        others.push_back(ids[ids[0] == index ? 1 : 0]);
+        if (step_of(conjunct, others.back()) != -step) return false;
+        sides += step;
+    }
+    const bool is_one_side = others.size() == 1;
+    const bool is_between = others.size() == 2 && sides == 0 && others[0] != others[1];
+    return reduce.indices.size() == 1 && (is_one_side || is_between);
+}
+
+/// Of a product over an index that others bound, as `prod[s | s <= t](a[s])`, the factors before
+/// and behind each one, which are products between bounds again: zeros need no counting, and what
+/// is up to each point stays so. Conjuncts that a factor satisfies hold for all on one side of it.
+Cotangent pull_back_bounded_product(Holder& holder, Program& program, const Equation& equation,
+                                    const Reduce& reduce, Expr d) {
+    Context& context = *program.context;
+    const IndexId here = reduce.indices.front();
+    Formula value(context, d);
+    for (const Op side : {Op::lt, Op::gt}) {
+        const IndexId other = program.add(Index(program.at(here)));
+        const std::unordered_map<std::uint32_t, Expr> renaming{
+            {static_cast<std::uint32_t>(here), context.index(other)}};
+        const auto renamed = [&](Expr e) { return substitute_indices(context, e, renaming); };
+        Reduce factors{.reducer = Reducer::prod,
+                       .indices = {other},
+                       .condition = {},
+                       .body = renamed(reduce.body)};
+        for (const Expr conjunct : conjuncts(reduce.condition)) {
+            const std::optional<std::int64_t> step = step_of(conjunct, here);
+            const bool holds = step && (side == Op::lt ? *step <= 0 : *step >= 0);
+            if (!holds || !is_open(program, reduce.body, here, conjunct))
+                factors.condition = context.logical_and(factors.condition, renamed(conjunct));
+        }
+        const Expr beside = context.apply(side, {context.index(other), context.index(here)});
+        factors.condition = context.logical_and(factors.condition, beside);
+        std::vector<IndexId> domain = free_indices(factors.body);
+        for (const IndexId id : free_indices(factors.condition))
+            if (!has_index(domain, id)) domain.push_back(id);
+        std::vector<IndexId> ordered;
+        for (const std::vector<IndexId>* all : {&equation.indices, &reduce.indices})
+            for (const IndexId id : *all)
+                if (has_index(domain, id)) ordered.push_back(id);
+        value = value * Formula(context, holder.hold(ordered, factors));
+    }
+    return {.guard = Expr(), .value = value.expr()};
+}
+
 /// d/df of a product is the product of the other factors.
 Cotangent pull_back_product(Holder& holder, Context& context, const Equation& equation,
                             const Reduce& reduce, Expr d) {
@@ -205,8 +297,11 @@ Cotangent pull_back_reduction(Program& program, Names& names, const Equation& eq
     Context& context = *program.context;
     Holder holder(program, names);
     switch (reduce.reducer) {
-        case Reducer::sum:  return {.guard = Expr(), .value = d};
-        case Reducer::prod: return pull_back_product(holder, context, equation, reduce, d);
+        case Reducer::sum: return {.guard = Expr(), .value = d};
+        case Reducer::prod:
+            return is_bounded_product(reduce)
+                       ? pull_back_bounded_product(holder, program, equation, reduce, d)
+                       : pull_back_product(holder, context, equation, reduce, d);
         case Reducer::max:
         case Reducer::min:
             return ties == Ties::first

@@ -36,11 +36,13 @@ void lower_reduction(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
 
 void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     std::optional<LibraryCall> call;
-    if (splitting == Splitting::allowed) call = recognise(kernel);
+    if (splitting == Splitting::allowed && !kernel.carry) call = recognise(kernel);
     const std::size_t first = builder.plan().steps.size();
     merge_axes(kernel);
     if (points(kernel.free) == 0) return;
-    if (kernel.body)
+    if (kernel.carry)
+        lower_walk(std::move(kernel), builder);
+    else if (kernel.body)
         lower_reduction(std::move(kernel), builder, splitting);
     else if (!lower_transposed(kernel, builder))
         lower_pointwise(std::move(kernel), builder);

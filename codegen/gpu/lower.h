@@ -54,6 +54,9 @@ struct ColumnShape {
 [[nodiscard]] ColumnShape column_shape(const Kernel& kernel, const Target& target);
 void lower_strided_reduction(Kernel kernel, const ColumnShape& shape, PlanBuilder& builder);
 
+/// A sum that a factor carries on from point to point: a thread for each row of results.
+void lower_walk(Kernel kernel, PlanBuilder& builder);
+
 /// What may be a chain of rows.
 [[nodiscard]] ChainRules chain_rules();
 /// Kernels that pass over the same rows, as one. False, and nothing done, where they do better

@@ -99,6 +99,39 @@ TEST_CASE("a product is exact with zeros among its factors") {
     }
 }
 
+TEST_CASE("a product between bounds leaves the products before and behind each factor") {
+    check_program("running_product", "P[b,t] := prod[s | s <= t](A[b,s]) where t in 0:size(A,1)",
+                  {{"A", numbers({2, 5})}});
+    check_program("linear_recurrence",
+                  "Y[b,t] := sum[s | s <= t](X[b,s]*prod[u | u > s && u <= t](a[b,u]))"
+                  " where t in 0:size(X,1)",
+                  {{"X", numbers({2, 5})}, {"a", numbers({2, 5}, 3)}});
+    check_gradients("P[t] := prod[s | s >= t && s != 2](A[s]*B[t,s]) where t in 0:4",
+                    {{"A", numbers({6})}, {"B", numbers({4, 6}, 5)}});
+    check_gradients("P[t+_] := prod[s in 0:9 | s <= t+1 && s > t-2](A[s]) where t in 2:7",
+                    {{"A", numbers({10})}});
+    check_gradients("P[t] := prod[s | s < 2*t+1 && s >= t](A[s]*A[s+1]) where t in 0:3",
+                    {{"A", numbers({7})}});
+    check_gradients("P[t,c] := prod[s | s <= t](A[s]*B[c,s]) where t in 0:4",
+                    {{"A", numbers({5})}, {"B", numbers({3, 5}, 5)}});
+    check_gradients("P[t] := prod[s in 0:5 | 5 - s > t](A[s+1]) where t in 0:7",
+                    {{"A", numbers({6})}});
+    // The bounds alone keep the reads inside: t is less than half as long as s may be.
+    check_gradients("P[t] := prod[s in 0:20 | s <= t](A[s]*B[t-s]) where t in 0:6",
+                    {{"A", numbers({6})}, {"B", numbers({6}, 5)}});
+}
+
+TEST_CASE("a product between bounds is exact with zeros among its factors") {
+    const Program program = parse_program("P[t] := prod[s | s <= t](A[s]) where t in 0:size(A,0)");
+    const Arrays at = {{"A", Array::from<double>({2, 0, 3, 0, 5}, {5})},
+                       {"dP", Array::full(DType::f64, {5}, 1)}};
+    const Array found = evaluate(grad::gradient(program, "A"), at).at("dA");
+    const std::vector<double> expected = {1, 8, 0, 0, 0};
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+        CHECK(found.span<double>()[n] == expected[n]);
+    }
+}
+
 TEST_CASE("relu reads the output it made") {
     check_program("relu_layer", "H[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
                   {{"W", numbers({3, 4})}, {"X", numbers({2, 4}, 8)}, {"b", numbers({3})}});

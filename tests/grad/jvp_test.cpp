@@ -116,6 +116,18 @@ TEST_CASE("the tangent of a product is exact with zeros among the factors") {
     CHECK(found.at({2}) == 46);
 }
 
+TEST_CASE("the tangent of a product between bounds is a sum that the product carries on") {
+    check_text("running_product", "P[t] := prod[s | s <= t](A[s]) where t in 0:size(A,0)");
+    const Program program = parse_program("P[t] := prod[s | s <= t](A[s]) where t in 0:size(A,0)");
+    const Arrays at = {{"A", Array::from<double>({2, 0, 3, 0, 5}, {5})},
+                       {"dA", Array::from<double>({1, 2, 3, 4, 5}, {5})}};
+    const Array found = evaluate(grad::jvp(program, {"A"}), at).at("dP");
+    const std::vector<double> expected = {1, 4, 12, 0, 0};
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+        CHECK(found.span<double>()[n] == expected[n]);
+    }
+}
+
 TEST_CASE("the first of the largest elements gives its tangent to a maximum") {
     const Program program = parse_program("m := min[i,j](A[i,j])");
     const Arrays at = {{"A", Array::from<double>({3, 2, 2, 2, 1, 5, 1, 1}, {2, 4})},

@@ -59,6 +59,15 @@ TEST_CASE("derivatives of derivatives of updates agree with differences") {
                        {{"X", numbers({4})}, {"Z", numbers({2}, 7)}});
 }
 
+TEST_CASE("derivatives of derivatives of products between bounds agree with differences") {
+    check_second_order("P[t] := prod[s | s <= t](A[s]) where t in 0:size(A,0)",
+                       {{"A", numbers({5})}});
+    check_second_order(
+        "Y[t] := sum[s | s <= t](X[s]*prod[u | u > s && u <= t](a[u]))"
+        " where t in 0:size(X,0)",
+        {{"X", numbers({4})}, {"a", numbers({4}, 3)}});
+}
+
 TEST_CASE("second derivatives of a product are exact with zeros among the factors") {
     // Of x*y*z with a zero or two among them, the derivative by two is the third.
     const Program forward = parse_program("p := prod[k](A[k])");
