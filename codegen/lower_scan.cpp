@@ -9,8 +9,6 @@
 // it: an error grows with the length of a block and their number, not their product.
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -18,6 +16,7 @@
 #include "codegen/fold_indices.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
+#include "codegen/scan_rows.h"
 #include "codegen/scan_walk.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -30,157 +29,10 @@ namespace {
 constexpr std::int64_t least_extent = 16;
 /// Points that are combined before what stands before them is.
 constexpr std::int64_t block_of_points = 16;
-/// Rows of a square. Two squares of 16, values and results, are more than 32 registers: sums along
-/// 1000 rows of 1000 (f32) took 0.17 ms and 27 to compile, in squares of 8 0.15 and 3, of 4 0.19
-/// and 2 (Zen 4).
-constexpr std::int64_t most_square = 8;
-/// Vectors of rows that are walked side by side, as long as so many tasks are left.
-constexpr std::int64_t vectors_side_by_side = 4;
-constexpr std::int64_t least_tasks = 4;
 /// Vectors of what stays along rows that registers hold.
 constexpr std::int64_t most_held = 8;
 /// A single row of fewer points is left to masked lanes.
 constexpr std::int64_t least_alone = 48;
-
-/// The rows that are lanes.
-struct RowLanes {
-    std::optional<Axis> axis;  ///< none: one row after the other
-    std::int64_t lanes = 1;
-    std::int64_t unroll = 1;   ///< vectors of them
-    bool has_squares = false;  ///< points stand side by side, not rows
-};
-
-class LaneChooser {
-  public:
-    LaneChooser(const Kernel& kernel, const ScanWalk& walk, const Target& target)
-        : kernel_(kernel),
-          walk_(walk),
-          most_lanes_(codegen::lanes(kernel, target)),
-          all_(touches(kernel)) {}
-
-    RowLanes choose() const {
-        RowLanes beside;
-        RowLanes apart;
-        for (const Axis& axis : kernel_.free) {
-            if (axis == walk_.results || axis.extent < 2 || !may_be_lanes(axis)) continue;
-            RowLanes& best = are_beside(axis) ? beside : apart;
-            if (!best.axis || axis.extent > best.axis->extent) best.axis = axis;
-        }
-        RowLanes best = beside.axis ? beside : apart;
-        if (!best.axis) return best;
-        best.lanes = std::min(most_lanes_, power_of_two_above(best.axis->extent));
-        if (beside.axis) {
-            const std::int64_t rows = points(kernel_.free) / walk_.results.extent;
-            best.unroll = std::clamp<std::int64_t>(
-                std::min(best.axis->extent / best.lanes, rows / (best.lanes * least_tasks)), 1,
-                vectors_side_by_side);
-        } else if (have_points_beside() && (!walk_.test || may_choose())) {
-            best.lanes = std::min(best.lanes, most_square);
-            best.has_squares = best.lanes >= least_square;
-        }
-        return best;
-    }
-
-  private:
-    [[nodiscard]] bool may_be_lanes(const Axis& axis) const {
-        return std::ranges::all_of(kernel_.writes, [&](const Store& write) {
-            return write.at.affine.coefficient(axis.var) != 0 &&
-                   (!write.at.computed || !depends_on(write.at.computed, axis.var));
-        });
-    }
-    /// What stays along a row is read once.
-    [[nodiscard]] bool are_beside(const Axis& axis) const {
-        return std::ranges::all_of(all_, [&](const Touch& touch) {
-            const std::int64_t step = touch.address.coefficient(axis.var);
-            return stays(touch) || ((step == 1 || (step == 0 && !touch.is_store)) &&
-                                    (!touch.is_computed || !depends_on(touch.computed, axis.var)));
-        });
-    }
-    [[nodiscard]] bool stays(const Touch& touch) const {
-        const Axis& along = touch.is_reduced ? walk_.points : walk_.results;
-        return touch.address.coefficient(along.var) == 0 &&
-               (!touch.is_computed || !depends_on(touch.computed, along.var));
-    }
-    /// Whether points that do not count may be read, and stand in a square as what changes nothing.
-    [[nodiscard]] bool may_choose() const {
-        return !kernel_.is_arg_reduction() && is_inside_everywhere(kernel_, kernel_.body) &&
-               is_inside_everywhere(kernel_, walk_.test);
-    }
-    /// Whether what is far from row to row moves by one from point to point.
-    [[nodiscard]] bool have_points_beside() const {
-        return std::ranges::any_of(all_, [&](const Touch& touch) {
-            const Axis& along = touch.is_reduced ? walk_.points : walk_.results;
-            return !touch.is_computed && touch.address.coefficient(along.var) == 1;
-        });
-    }
-
-    const Kernel& kernel_;
-    const ScanWalk& walk_;
-    std::int64_t most_lanes_;
-    std::vector<Touch> all_;
-};
-
-/// What of values stays along an axis, moves with the rows, and is more than a load of elements
-/// side by side: each as large as may be. Both sides of a choice are evaluated at every point, so
-/// that what stands in one may be evaluated before.
-class StayingValues {
-  public:
-    explicit StayingValues(const Axis& rows) : rows_(rows) {}
-
-    void add(const Value& root, const Axis& along) {
-        along_ = along.var;
-        moves_.clear();
-        visited_.clear();
-        take(root);
-    }
-    [[nodiscard]] std::vector<Value> found() && { return std::move(found_); }
-
-  private:
-    /// Whether a node or a part of it moves along the axis or is a Let, and with the rows.
-    struct Moves {
-        bool along = false;
-        bool with_rows = false;
-    };
-    Moves moves(const Value& value) {
-        if (const auto known = moves_.find(value.get()); known != moves_.end())
-            return known->second;
-        Moves result;
-        const auto consider = [&](const AffineForm& form) {
-            result.along |= form.coefficient(along_) != 0;
-            result.with_rows |= form.coefficient(rows_.var) != 0;
-        };
-        if (const auto* load = std::get_if<Load>(&value->term)) consider(load->at.affine);
-        if (const auto* index = std::get_if<VarValue>(&value->term)) consider(index->form);
-        result.along |= std::holds_alternative<LetValue>(value->term);
-        for (const Value& operand : operands(value)) {
-            const Moves of_operand = moves(operand);
-            result.along |= of_operand.along;
-            result.with_rows |= of_operand.with_rows;
-        }
-        moves_.emplace(value.get(), result);
-        return result;
-    }
-    void take(const Value& value) {
-        const Moves of_value = moves(value);
-        if (!of_value.with_rows || !visited_.insert(value.get()).second) return;
-        if (of_value.along) {
-            for (const Value& operand : operands(value)) take(operand);
-            return;
-        }
-        const auto* load = std::get_if<Load>(&value->term);
-        const bool is_beside =
-            load != nullptr && !load->at.computed && load->at.affine.coefficient(rows_.var) == 1;
-        const bool is_index = std::holds_alternative<VarValue>(value->term);
-        if (!is_beside && !is_index && std::ranges::find(found_, value) == found_.end())
-            found_.push_back(value);
-    }
-
-    const Axis& rows_;
-    VarId along_{};
-    std::unordered_map<const ValueNode*, Moves> moves_;
-    std::unordered_set<const ValueNode*> visited_;
-    std::vector<Value> found_;
-};
 
 class Scan {
   public:
@@ -234,12 +86,12 @@ class Scan {
   private:
     void hold_what_stays() {
         if (!rows_.axis) return;
-        StayingValues staying(*rows_.axis);
+        std::vector<Along> values;
         // Points that do not count may lie outside.
-        if (!walk_.test) staying.add(kernel_.body, walk_.points);
-        if (kernel_.carry) staying.add(kernel_.carry, walk_.points);
-        for (const Store& write : kernel_.writes) staying.add(write.value, walk_.results);
-        std::vector<Value> found = std::move(staying).found();
+        if (!walk_.test) values.push_back({kernel_.body, walk_.points});
+        if (kernel_.carry) values.push_back({kernel_.carry, walk_.points});
+        for (const Store& write : kernel_.writes) values.push_back({write.value, walk_.results});
+        std::vector<Value> found = staying_values(values, *rows_.axis);
         found.resize(std::min(found.size(), std::size_t(most_held / rows_.unroll)));
         for (const Value& value : found)
             held_.push_back({value, add_registers(kernel_.nest, "held", value->dtype, columns_)});
@@ -319,19 +171,19 @@ class Scan {
     /// written at them.
     Body stretch(std::int64_t from, std::int64_t to, bool has_points, bool has_results,
                  std::int64_t shift) {
+        const bool goes_on = !rows_.has_squares && !restarts_;
+        const std::int64_t block = goes_on             ? std::max<std::int64_t>(to - from, 1)
+                                   : rows_.has_squares ? rows_.lanes
+                                                       : block_of_points;
         Body body;
         if (kernel_.carry && has_points && from < to && from + shift == 0) {
             // Nothing stands before the first point; what would carry it may lie outside.
-            has_carry_ = false;
-            body = this->block(form(from++), 1, has_points, has_results, shift);
-            has_carry_ = true;
+            uncarried_ = 1;
+            const std::int64_t turns = goes_on ? 1 : (to - from - 1) % block + 1;
+            body = this->block(form(from), turns, has_points, has_results, shift);
+            from += turns;
+            uncarried_ = 0;
         }
-        if (!rows_.has_squares && !restarts_) {
-            if (from < to)
-                append(body, this->block(form(from), to - from, has_points, has_results, shift));
-            return body;
-        }
-        const std::int64_t block = rows_.has_squares ? rows_.lanes : block_of_points;
         const std::int64_t whole = from + (to - from) / block * block;
         append(body, make_turns(kernel_.nest, name(walk_.results) + "0", bound(from), bound(whole),
                                 block, [&](const AffineForm& place) {
@@ -348,9 +200,11 @@ class Scan {
         Body body;
         if (rows_.has_squares) {
             if (has_points)
-                append(body, load_square(*square_, value_in_square_, place + form(shift), turns));
-            if (has_points && carries_ && has_carry_)
-                append(body, load_square(*carries_, kernel_.carry, place + form(shift), turns));
+                append(body,
+                       load_square(*square_, value_in_square_, place + form(shift), 0, turns));
+            if (has_points && carries_)
+                append(body, load_square(*carries_, kernel_.carry, place + form(shift), uncarried_,
+                                         turns));
             append(body, along_square(place + form(shift), turns, has_points, has_results));
             if (has_results) append(body, store_square(place, turns));
         } else {
@@ -359,7 +213,8 @@ class Scan {
             const AffineForm at = place + form(turn);
             if (has_points)
                 append(step, for_lanes([&](const AffineForm& row) {
-                           return meet(row, at + form(shift), std::nullopt);
+                           return meet(row, at + form(shift), std::nullopt,
+                                       kernel_.carry && uncarried_ == 0);
                        }));
             if (has_results)
                 append(step, for_lanes([&](const AffineForm& row) {
@@ -380,11 +235,12 @@ class Scan {
         return body;
     }
 
-    /// What a value is at the points of a square, in the order of memory.
+    /// What a value is at the points of a square, in the order of memory, from one turn on.
     Body load_square(BufferId square, const Value& value, const AffineForm& place,
-                     std::int64_t turns) {
-        return for_turns(turns, [&](const AffineForm& turn) {
-            const AffineForm q = walk_.has_points_backwards ? form(turns - 1) - turn : turn;
+                     std::int64_t first, std::int64_t turns) {
+        return for_turns(turns - first, [&](const AffineForm& turn) {
+            const AffineForm q =
+                walk_.has_points_backwards ? form(turns - 1) - turn : form(first) + turn;
             return for_lanes([&](const AffineForm& row) {
                 Body body;
                 Substitution here = on_row(row);
@@ -399,15 +255,21 @@ class Scan {
     /// Its points in the order of the walk; what the results are takes the place of the values.
     Body along_square(const AffineForm& place, std::int64_t turns, bool has_points,
                       bool has_results) {
-        return for_turns(turns, [&](const AffineForm& turn) {
-            return for_lanes([&](const AffineForm& row) {
-                Body body;
-                const AffineForm at = rows_.lanes * turn + row;
-                if (has_points) body = meet(row, place + turn, at);
-                if (has_results) body.push_back(make_store(results_, {at}, so_far(row)));
-                return body;
+        const auto go = [&](std::int64_t first, std::int64_t end, bool is_carried) {
+            return for_turns(end - first, [&](const AffineForm& turn) {
+                return for_lanes([&](const AffineForm& row) {
+                    Body body;
+                    const AffineForm q = form(first) + turn;
+                    const AffineForm at = rows_.lanes * q + row;
+                    if (has_points) body = meet(row, place + q, at, is_carried);
+                    if (has_results) body.push_back(make_store(results_, {at}, so_far(row)));
+                    return body;
+                });
             });
-        });
+        };
+        Body body = go(0, uncarried_, false);
+        append(body, go(uncarried_, turns, kernel_.carry != nullptr));
+        return body;
     }
     /// Its results in the order of memory, each array by itself.
     Body store_square(const AffineForm& place, std::int64_t turns) {
@@ -442,11 +304,11 @@ class Scan {
 
     /// A point joins the accumulator of a row; its value may stand in the square.
     Body meet(const AffineForm& row, const AffineForm& place,
-              const std::optional<AffineForm>& in_square) {
+              const std::optional<AffineForm>& in_square, bool is_carried) {
         Substitution here = on_row(row);
         here.replace(walk_.points.var, walk_.point_at(place));
         if (in_square) here.replace(kernel_.body, make_load(kernel_.nest, *square_, {*in_square}));
-        if (kernel_.carry && has_carry_) return carry_on(row, here, in_square);
+        if (is_carried) return carry_on(row, here, in_square);
         Body body = update(kernel_, accumulator_, row, here);
         // Values in squares stand for points that do not count, too.
         return in_square || !walk_.test ? std::move(body)
@@ -491,6 +353,7 @@ class Scan {
         return over_lanes(kernel_.nest, lanes_, body);
     }
     Body for_turns(std::int64_t turns, const std::function<Body(const AffineForm& turn)>& body) {
+        if (turns == 0) return {};
         const VarId turn = kernel_.nest.add(Var{name(walk_.results)});
         Body loop;
         loop.push_back(make_loop(turn, Bind::unroll, turns, body(form(turn))));
@@ -508,8 +371,8 @@ class Scan {
     std::optional<BufferId> before_ = std::nullopt;
     std::optional<BufferId> square_ = std::nullopt;   ///< values by place of the walk, then by row
     std::optional<BufferId> carries_ = std::nullopt;  ///< likewise, of what moves along the points
-    bool has_carry_ = true;
-    BufferId results_{};  ///< likewise
+    std::int64_t uncarried_ = 0;  ///< points of a block that nothing stands before: none or one
+    BufferId results_{};          ///< likewise
     Value value_in_square_ = nullptr;
     VarId first_row_{};
     Lanes lanes_ = {};
@@ -543,7 +406,7 @@ bool lower_scan(const Kernel& written, PlanBuilder& builder) {
     if (!walk) return false;
     Kernel kernel = written;
     *walk = taken_walk(kernel, std::move(*walk));
-    const RowLanes rows = LaneChooser(kernel, *walk, builder.target()).choose();
+    const RowLanes rows = choose_row_lanes(kernel, *walk, builder.target());
     if (!rows.axis && !is_forced && walk->taken() < least_alone) return false;
     Schedule schedule{Strategy::scan, kernel.nest.name, work_of(written, *walk)};
     const double vectors =

@@ -59,8 +59,7 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     // People read what they wrote.
     if (!target.is_plain) result = with_stored_terms(std::move(result));
     if (!target.is_plain) result = without_implied_conditions(std::move(result));
-    result = with_recurrences(with_separate_sums(std::move(result)),
-                              target.is_plain ? DearTerms::stay : DearTerms::stored);
+    result = with_recurrences(with_separate_sums(std::move(result)));
     if (!target.is_plain)
         result = with_contraction_order(std::move(result), is_forced ? 0 : least_points_of_order);
     if (!target.is_plain) result = with_pinned_indices(std::move(result));

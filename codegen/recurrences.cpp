@@ -12,7 +12,6 @@
 #include "codegen/prefix.h"
 #include "codegen/product_factors.h"
 #include "codegen/reads_inside.h"
-#include "codegen/term_cost.h"
 #include "codegen/unread.h"
 #include "dsl/affine_form.h"
 #include "dsl/leave_out_index.h"
@@ -24,14 +23,11 @@ namespace {
 
 /// Sums of larger shifts and bounds may leave 64 bits.
 constexpr std::int64_t most_shift = std::int64_t{1} << 60;
-/// Terms of such cost (an add or load is 1) are stored.
-constexpr int dear = 16;
 
 class Recurrences {
   public:
-    Recurrences(BoundProgram program, DearTerms terms)
+    explicit Recurrences(BoundProgram program)
         : program_(std::move(program)),
-          terms_(terms),
           make_(program_),
           factors_(make_),
           carried_(make_, factors_) {}
@@ -85,14 +81,9 @@ class Recurrences {
         if (carries.factors.empty() || std::ranges::any_of(inner.factors, is_of_results))
             return false;
         BoundEquation sum = equation;
-        const auto [first, last] = taken_points(program_, *prefix);
-        // The first point that is met carries nothing on.
-        const std::int64_t first_carried = prefix->is_suffix ? first : first + 1;
-        const std::int64_t last_carried = prefix->is_suffix ? last - 1 : last;
-        sum.value = stored(factors_.term(inner, type), prefix->reduced, first, last);
+        sum.value = factors_.term(inner, type);
         sum.reduction->indices = {prefix->reduced};
-        sum.reduction->carry =
-            stored(factors_.term(carries, type), prefix->reduced, first_carried, last_carried);
+        sum.reduction->carry = factors_.term(carries, type);
         if (outer.is_one() && equation.reduction->indices.size() == 1)
             program_.equations.push_back(std::move(sum));
         else if (!finish(equation, std::move(outer), sum))
@@ -110,29 +101,6 @@ class Recurrences {
                                                  : p.upper - 1 > r.lower + prefix.shift);
     }
     static bool has(Expr e, IndexId id) { return has_index(free_indices(e), id); }
-
-    /// A dear term of points from an array: walks write terms out, for every row of a square.
-    Expr stored(Expr term, IndexId index, std::int64_t first, std::int64_t last) {
-        int cost = 0;
-        for (const Expr e : postorder({term})) cost += codegen::cost(e);
-        if (terms_ == DearTerms::stay || cost < dear || !has(term, index)) return term;
-        const IndexId point = make_.index(program_.at(index).name, last - first + 1);
-        EquationMaker::Numbers numbers;
-        numbers.emplace(std::uint32_t(index), make_.add(make_.value(point), make_.integer(first)));
-        std::vector<IndexId> indices = free_indices(term);
-        std::vector<Expr> at;
-        Shape shape;
-        for (IndexId& id : indices) {
-            at.push_back(id == index ? make_.subtract(make_.value(id), make_.integer(first))
-                                     : make_.offset(id));
-            if (id == index) id = point;
-            shape.push_back(program_.at(id).extent());
-        }
-        const TensorId array = make_.array("term", term->dtype, std::move(shape));
-        program_.tensors.back().is_stored = true;
-        make_.define(array, make_.offsets(indices), indices, make_.with(term, numbers));
-        return make_.context().access(array, std::move(at), term->dtype);
-    }
 
     /// Adds the sum, and the equation as what it gives times the factors, summed over its other
     /// indices.
@@ -170,7 +138,6 @@ class Recurrences {
     }
 
     BoundProgram program_;
-    DearTerms terms_;
     EquationMaker make_;
     ProductFactors factors_;
     CarriedFactors carried_;
@@ -179,8 +146,8 @@ class Recurrences {
 
 }  // namespace
 
-BoundProgram with_recurrences(BoundProgram program, DearTerms terms) {
-    return Recurrences(std::move(program), terms).run();
+BoundProgram with_recurrences(BoundProgram program) {
+    return Recurrences(std::move(program)).run();
 }
 
 }  // namespace ricci::codegen

@@ -1,14 +1,9 @@
 // codegen/recurrences.h – sums up to each point whose terms a factor carries on
 #pragma once
 
-#include <cstdint>
-
 #include "dsl/bound.h"
 
 namespace ricci::codegen {
-
-/// Whether exponentials and the like of the points of a walk are computed in it, or before.
-enum class DearTerms : std::uint8_t { stay, stored };
 
 /// Makes `Y[t] := sum[s | s <= t](X[s]*P[s,t])`, where `P[s,t] := prod[u | u > s && u <= t](a[u])`,
 /// one walk over the points: what stands before a point is multiplied by a of it
@@ -16,6 +11,6 @@ enum class DearTerms : std::uint8_t { stay, stored };
 /// From each point on (`s >= t`) likewise. Factors that carry a sum on are those of
 /// codegen/carried_factors.h; what of them, and of others, has t alone multiplies the result, and
 /// further indices are summed over after the walk, in an equation of its own.
-[[nodiscard]] BoundProgram with_recurrences(BoundProgram program, DearTerms terms);
+[[nodiscard]] BoundProgram with_recurrences(BoundProgram program);
 
 }  // namespace ricci::codegen

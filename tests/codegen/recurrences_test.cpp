@@ -37,8 +37,8 @@ void check_everywhere(const std::string& text, const Signature& signature) {
 bool is_walk(const std::string& text, const Signature& all) {
     const Signature signature = named(text, all);
     check_everywhere(text, signature);
-    const BoundProgram program = codegen::with_recurrences(
-        codegen::with_separate_sums(bound(text, signature)), codegen::DearTerms::stored);
+    const BoundProgram program =
+        codegen::with_recurrences(codegen::with_separate_sums(bound(text, signature)));
     bool has_carry = false;
     for (const BoundEquation& equation : program.equations) {
         if (!equation.reduction) continue;
