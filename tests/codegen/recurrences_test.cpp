@@ -280,6 +280,21 @@ TEST_CASE("sums over further indices are taken after the walk") {
                 signature));
 }
 
+TEST_CASE("rows may be as long as a walk can go: pairs of points are counted where they are left") {
+    const Signature row = {{"x", array({10'000'000})}, {"a", array({10'000'000})}};
+    const std::string product = "prod[u | u > s && u <= t](a[u])";
+    const std::string walk =
+        format("y[t] := sum[s | s <= t](x[s]*{}) where t in 0:10000000", product);
+    CHECK(codegen::plan(bound(walk, row), example_target(64)).nests.size() == 1);
+    const std::string other =
+        format("y[t] := sum[s | s != t](x[s]*{}) where t in 0:10000000", product);
+    CHECK_THROWS_WITH(
+        codegen::plan(bound(other, row), example_target(64)),
+        "limit: the statement goes through more than 72057594037927936 (2^56) points: `t` in "
+        "0:10000000, `s` in 0:10000000, `u` in 0:10000000\n"
+        "  = hint: use smaller ranges or arrays");
+}
+
 TEST_CASE("plain loops of a walk are those that people would write") {
     Target plain = example_target(64);
     plain.is_plain = true;
