@@ -2,6 +2,7 @@
 #include "codegen/carried_factors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <vector>
 
@@ -19,9 +20,23 @@ constexpr std::int64_t most_shift = std::int64_t{1} << 60;
 
 bool has(Expr e, IndexId id) { return has_index(free_indices(e), id); }
 
-Expr without_casts(Expr e) {
-    while (const auto* cast = std::get_if<Cast>(&e->term)) e = cast->a;
+/// What is rounded to f32 or f64, if anything: a walk computes with it as it was. Conversions that
+/// round to integers, wrap or saturate are no such.
+Expr before_rounding(Expr e) {
+    while (const auto* cast = std::get_if<Cast>(&e->term)) {
+        const bool is_rounding =
+            (e->dtype == DType::f32 || e->dtype == DType::f64) && is_floating(cast->a->dtype);
+        if (!is_rounding) break;
+        e = cast->a;
+    }
     return e;
+}
+
+bool is_finite_literal(Expr e) {
+    const auto* literal = std::get_if<Literal>(&e->term);
+    const auto* real = literal ? std::get_if<double>(&literal->value) : nullptr;
+    return literal != nullptr &&
+           (std::holds_alternative<std::int64_t>(literal->value) || (real && std::isfinite(*real)));
 }
 
 /// `a - b` as a and b.
@@ -78,9 +93,9 @@ std::optional<Carry> CarriedFactors::carry_of(Expr factor, const PrefixSum& sum)
     std::optional<Carry> carry;
     if (const std::optional<Running> product = running(factor, Reducer::prod))
         carry = of_product(*product, sum);
-    else if (is_apply(without_casts(factor), Op::pow))
+    else if (is_apply(before_rounding(factor), Op::pow))
         carry = of_power(factor, sum);
-    else if (is_apply(without_casts(factor), Op::exp))
+    else if (is_apply(before_rounding(factor), Op::exp))
         carry = of_exponential(factor, sum);
     return carry && is_inside(*carry, sum) ? carry : std::nullopt;
 }
@@ -104,8 +119,11 @@ std::optional<CarriedFactors::Running> CarriedFactors::running(Expr e, Reducer r
     return result;
 }
 
-/// The factor u that joins along with a point p: from the one after `p + of_point` to
-/// `r + of_result` there is one more for each r. The newest point has none of its own, or one.
+/// The factor u that joins along with a point p: there is one more for each r. Of `u > p && u <= r`
+/// and points `p <= r` the newest point p = r has none of its own, and what carries on to p is the
+/// factor u = p; of `u >= p && u <= r` it has that one, too; of `u > r && u <= p` and points
+/// `p >= r`, which are met backwards, none, and what carries on to p is u = p + 1. In general these
+/// are `own` and u = p + `offset`.
 std::optional<Carry> CarriedFactors::of_product(const Running& product, const PrefixSum& sum) {
     const Prefix& prefix = sum.prefix;
     if (product.bounds.size() != 2 || !is_free(product.body, sum)) return std::nullopt;
@@ -132,32 +150,37 @@ std::optional<Carry> CarriedFactors::of_product(const Running& product, const Pr
         prefix.is_suffix ? u.lower < p.lower + offset : u.upper > p.upper + offset;
     if (has_more && goes_beyond(program_, prefix)) return std::nullopt;
     const Expr value = moved(product.body, product.index, prefix.reduced, offset);
-    return Carry{.value = value, .own = own == 1 ? value : Expr(), .outer = {}};
+    return Carry{.value = value, .own = own == 1 ? value : Expr(), .outer = {}, .is_rate = false};
 }
 
 std::optional<Carry> CarriedFactors::of_power(Expr factor, const PrefixSum& sum) {
-    const auto& apply = std::get<Apply>(without_casts(factor)->term);
+    const Expr power = before_rounding(factor);
+    const auto& apply = std::get<Apply>(power->term);
     const Expr base = apply.args[0];
     const std::optional<Steps> exponent = steps_of(apply.args[1], sum);
-    if (!exponent || exponent->step != 1 || exponent->own < 0 || !is_free(base, sum))
+    const bool wraps =
+        is_integer(factor->dtype) && factor->dtype != sum.equation.reduction->accumulator;
+    if (!exponent || exponent->step != 1 || exponent->own < 0 || !is_free(base, sum) || wraps)
         return std::nullopt;
     Context& context = make_.context();
-    Carry carry{.value = context.cast(base, factor->dtype), .own = {}, .outer = {}};
+    const DType type = rate_type(factor);
+    Carry carry{.value = context.cast(base, type), .own = {}, .outer = {}, .is_rate = true};
     if (exponent->own > 0) {
-        const DType type = apply.args[1]->dtype;
-        const Number own = is_integer(type) ? Number(exponent->own) : Number(double(exponent->own));
+        const DType of_exponent = apply.args[1]->dtype;
+        const Number own =
+            is_integer(of_exponent) ? Number(exponent->own) : Number(double(exponent->own));
         carry.own = context.cast(
-            context.apply(Op::pow, {base, context.literal(own, type)}, base->dtype), factor->dtype);
+            context.apply(Op::pow, {base, context.literal(own, of_exponent)}, base->dtype), type);
     }
     return carry;
 }
 
 std::optional<Carry> CarriedFactors::of_exponential(Expr factor, const PrefixSum& sum) {
-    const Expr exponent = std::get<Apply>(without_casts(factor)->term).args[0];
+    const Expr exponent = std::get<Apply>(before_rounding(factor)->term).args[0];
     if (const auto sides = difference(exponent))
         if (auto carry = of_difference(factor, sides->first, sides->second, sum)) return carry;
     // A number for each step, times what is free of both.
-    Product product = factors_.factors_of(exponent, {sum.prefix.reduced, sum.prefix.result});
+    Product product = factors_.factors_of(exponent, {sum.prefix.reduced, sum.prefix.result}, {});
     std::optional<Steps> steps;
     for (auto each = product.factors.begin(); each != product.factors.end();) {
         if (is_free(*each, sum)) {
@@ -171,17 +194,21 @@ std::optional<Carry> CarriedFactors::of_exponential(Expr factor, const PrefixSum
     }
     if (!steps) return std::nullopt;
     Context& context = make_.context();
+    const DType type = rate_type(factor);
     const auto exponential = [&](std::int64_t number) {
-        Product times = product;
-        times.factors.insert(times.factors.begin(),
-                             context.literal(Number(double(number)), exponent->dtype));
-        const Expr value =
-            context.apply(Op::exp, {factors_.term(times, exponent->dtype)}, exponent->dtype);
-        return context.cast(value, factor->dtype);
+        Product times{.is_negative = product.is_negative,
+                      .factors = {context.literal(Number(double(number)), type)}};
+        for (const Expr e : product.factors) times.factors.push_back(context.cast(e, type));
+        for (const Expr e : product.divisors) times.divisors.push_back(context.cast(e, type));
+        return context.apply(Op::exp, {factors_.term(times, type)}, type);
     };
+    // Of no steps the exponential is 1, but for NaN, infinite numbers and divisors of 0.
+    const bool is_one = steps->own == 0 && product.divisors.empty() &&
+                        std::ranges::all_of(product.factors, is_finite_literal);
     return Carry{.value = exponential(steps->step),
-                 .own = steps->own == 0 ? Expr() : exponential(steps->own),
-                 .outer = {}};
+                 .own = is_one ? Expr() : exponential(steps->own),
+                 .outer = {},
+                 .is_rate = true};
 }
 
 /// `exp(x - m)`: with m the maximum up to the newest point, it falls as points join.
@@ -223,7 +250,8 @@ std::optional<Carry> CarriedFactors::of_difference(Expr factor, Expr element, Ex
                                                    context.literal(Number(1.0), type)),
                                       factor->dtype),
                 .own = {},
-                .outer = {}};
+                .outer = {},
+                .is_rate = false};
     if (is_of_points)
         carry.own = moved(factor, prefix.result, prefix.reduced, -prefix.shift);
     else
@@ -234,7 +262,11 @@ std::optional<Carry> CarriedFactors::of_difference(Expr factor, Expr element, Ex
 std::optional<CarriedFactors::Steps> CarriedFactors::steps_of(Expr e, const PrefixSum& sum) const {
     const Prefix& prefix = sum.prefix;
     Variables variables({prefix.reduced, prefix.result});
-    const std::optional<affine::Form> form = affine_form(without_casts(e), variables);
+    const auto* cast = std::get_if<Cast>(&e->term);
+    // Numbers of steps are exact in f32 and f64, or what follows is rounded alike.
+    const bool is_counted = cast != nullptr && is_integer(cast->a->dtype) &&
+                            (e->dtype == DType::f32 || e->dtype == DType::f64);
+    const std::optional<affine::Form> form = affine_form(is_counted ? cast->a : e, variables);
     if (!form || variables.size() != 2 || form->at(0) != -form->at(1) || form->at(0) == 0 ||
         std::abs(form->at(0)) > 1 || std::abs(form->constant) > most_shift ||
         goes_beyond(program_, prefix))
@@ -242,6 +274,10 @@ std::optional<CarriedFactors::Steps> CarriedFactors::steps_of(Expr e, const Pref
     const std::int64_t of_result = form->at(1);
     return Steps{.step = prefix.is_suffix ? -of_result : of_result,
                  .own = form->constant - of_result * prefix.shift};
+}
+
+DType CarriedFactors::rate_type(Expr factor) {
+    return is_floating(factor->dtype) ? DType::f64 : factor->dtype;
 }
 
 Expr CarriedFactors::moved(Expr e, IndexId index, IndexId to, std::int64_t by) {
@@ -260,7 +296,7 @@ bool CarriedFactors::is_inside(const Carry& carry, const PrefixSum& sum) {
     const BoundIndex& p = program_.at(prefix.reduced);
     std::vector<IndexId> domain = sum.equation.indices;
     for (const IndexId id : sum.equation.reduction->indices) domain.push_back(id);
-    const Expr condition = sum.equation.reduction->condition;
+    const Expr condition = sum.condition;
     const Expr point = make_.value(prefix.reduced);
     // The first point that is met carries nothing on.
     const Expr is_carried = prefix.is_suffix

@@ -17,6 +17,7 @@ namespace ricci::codegen {
 struct PrefixSum {
     const BoundEquation& equation;
     Prefix prefix;
+    Expr condition;  ///< the one that says so: other points are passed over, and carried on
 };
 
 /// The first and the last point that some result takes.
@@ -28,6 +29,9 @@ struct Carry {
     Expr value;  ///< of the point that joins: multiplies what stands before it
     Expr own;    ///< of the point; empty: 1
     Expr outer;  ///< of the result; empty: 1
+    /// The same at each step: rounded once, it would be another rate. It and `own` are f64, unless
+    /// they are integers.
+    bool is_rate = false;
 };
 
 /// Knows such factors, with r a result and p a point:
@@ -70,6 +74,7 @@ class CarriedFactors {
     };
     std::optional<Steps> steps_of(Expr e, const PrefixSum& sum) const;
 
+    static DType rate_type(Expr factor);
     /// The term with the point, or the result, somewhere else.
     Expr moved(Expr e, IndexId index, IndexId to, std::int64_t by);
     [[nodiscard]] bool is_free(Expr e, const PrefixSum& sum) const;

@@ -83,14 +83,19 @@ Expr EquationMaker::with(Expr e, const Numbers& numbers) {
 std::optional<EquationMaker::Numbers> EquationMaker::indices_at(const BoundEquation& equation,
                                                                 const Access& access) {
     Numbers numbers;
+    const Shape& shape = program_.at(equation.target).shape;
     for (std::size_t d = 0; d < access.at.size(); ++d) {
         Variables variables;
         const std::optional<affine::Form> at = affine_form(equation.at[d], variables);
         if (!at || variables.size() != 1 || at->at(0) != 1 || !variables.index(0))
             return std::nullopt;
-        numbers.emplace(
-            std::uint32_t(*variables.index(0)),
-            at->constant == 0 ? access.at[d] : subtract(access.at[d], integer(at->constant)));
+        const BoundIndex& index = program_.at(*variables.index(0));
+        const bool names_all =
+            index.lower + at->constant == 0 && index.upper + at->constant == shape[d];
+        const Expr number =
+            at->constant == 0 ? access.at[d] : subtract(access.at[d], integer(at->constant));
+        if (!names_all || !numbers.emplace(std::uint32_t(*variables.index(0)), number).second)
+            return std::nullopt;
     }
     if (numbers.size() != equation.indices.size()) return std::nullopt;
     return numbers;

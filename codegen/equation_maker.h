@@ -48,7 +48,7 @@ class EquationMaker {
     using Numbers = std::unordered_map<std::uint32_t, Expr>;
     Expr with(Expr e, const Numbers& numbers);
     /// The indices of an equation where it gives the element that an access reads; nothing where
-    /// its places are not one index each.
+    /// its places are not one index each, or leave elements out.
     std::optional<Numbers> indices_at(const BoundEquation& equation, const Access& access);
 
     /// `target[at] := value` for all points of the indices, or the reduction of the values; they

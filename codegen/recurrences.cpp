@@ -15,6 +15,7 @@
 #include "codegen/unread.h"
 #include "dsl/affine_form.h"
 #include "dsl/leave_out_index.h"
+#include "dsl/neutral.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -50,46 +51,94 @@ class Recurrences {
         if (!equation.reduction || equation.reduction->reducer != Reducer::sum ||
             !equation.is_injective || is_complex(equation.reduction->accumulator))
             return false;
-        const std::vector<Expr> conditions = conjuncts(equation.reduction->condition);
-        if (conditions.size() != 1) return false;
-        const std::optional<Prefix> prefix = as_prefix(conditions[0], equation.reduction->indices);
-        if (!prefix || !has_index(equation.indices, prefix->result) ||
-            std::abs(prefix->shift) > most_shift || !leaves_points_out(*prefix))
-            return false;
-        const DType type = equation.reduction->accumulator;
+        const std::optional<Prefix> prefix = find_prefix(equation);
+        if (!prefix) return false;
         Product carries;
         Product inner;
         Product outer;
-        // Places of data are chosen by the condition, too.
-        Context& context = make_.context();
-        const Expr value =
-            substitute(context, equation.value,
-                       {{conditions[0], context.literal(Number(true), DType::boolean)}});
-        const Product all = factors_.factors_of(value, equation.reduction->indices);
-        inner.is_negative = all.is_negative;
-        outer.divisors = all.divisors;
-        for (const Expr factor : all.factors) {
-            if (const std::optional<Carry> carry = carried_.carry_of(factor, {equation, *prefix})) {
-                carries.factors.push_back(carry->value);
-                if (carry->own) inner.factors.push_back(carry->own);
-                if (carry->outer) outer.factors.push_back(carry->outer);
-            } else {
-                (has(factor, prefix->reduced) ? inner : outer).factors.push_back(factor);
-            }
-        }
-        const auto is_of_results = [&](Expr e) { return has(e, prefix->result); };
-        if (carries.factors.empty() || std::ranges::any_of(inner.factors, is_of_results))
-            return false;
+        DType type = equation.reduction->accumulator;
+        if (!sort_factors(equation, *prefix, carries, inner, outer, type)) return false;
         BoundEquation sum = equation;
-        sum.value = factors_.term(inner, type);
         sum.reduction->indices = {prefix->reduced};
-        sum.reduction->carry = factors_.term(carries, type);
-        if (outer.is_one() && equation.reduction->indices.size() == 1)
+        sum.reduction->accumulator = type;
+        sum.reduction->condition = condition_;
+        sum.value = converted(inner, type);
+        sum.reduction->carry = converted(carries, type);
+        if (of_points_) {
+            std::vector<IndexId> domain = equation.indices;
+            domain.insert(domain.end(), equation.reduction->indices.begin(),
+                          equation.reduction->indices.end());
+            if (!reads_inside(program_, domain, condition_, sum.value)) return false;
+            sum.value =
+                make_.choose(of_points_, sum.value, identity(make_.context(), Reducer::sum, type));
+        }
+        if (outer.is_one() && !of_results_ && equation.reduction->indices.size() == 1)
             program_.equations.push_back(std::move(sum));
         else if (!finish(equation, std::move(outer), sum))
             return false;
-        found_ = true;
-        return true;
+        return found_ = true;
+    }
+
+    /// The conjunct that relates points and results, if there is one; the others say which points
+    /// count, or which results.
+    std::optional<Prefix> find_prefix(const BoundEquation& equation) {
+        std::optional<Prefix> found;
+        condition_ = Expr();
+        std::vector<Expr> others;
+        for (const Expr each : conjuncts(equation.reduction->condition)) {
+            const std::optional<Prefix> prefix = as_prefix(each, equation.reduction->indices);
+            if (prefix && !found && has_index(equation.indices, prefix->result)) {
+                found = prefix;
+                condition_ = each;
+            } else {
+                others.push_back(each);
+            }
+        }
+        if (!found || std::abs(found->shift) > most_shift || !leaves_points_out(*found))
+            return std::nullopt;
+        of_points_ = Expr();
+        of_results_ = Expr();
+        for (const Expr each : others) {
+            const std::vector<IndexId>& reduced = equation.reduction->indices;
+            const bool is_of_points =
+                std::ranges::any_of(reduced, [&](IndexId id) { return has(each, id); });
+            if (is_of_points && has(each, found->result)) return std::nullopt;
+            Expr& all = is_of_points ? of_points_ : of_results_;
+            all = make_.both(all, each);
+        }
+        return found;
+    }
+
+    /// What carries the sum on, what is of points, and what is of results; the type they are
+    /// computed in. False where they are not apart.
+    bool sort_factors(const BoundEquation& equation, const Prefix& prefix, Product& carries,
+                      Product& inner, Product& outer, DType& type) {
+        // Places of data are chosen by the condition, too.
+        Context& context = make_.context();
+        const Expr value = substitute(
+            context, equation.value, {{condition_, context.literal(Number(true), DType::boolean)}});
+        const Product all = factors_.factors_of(value, equation.reduction->indices,
+                                                conjuncts(equation.reduction->condition));
+        inner.is_negative = all.is_negative;
+        outer.divisors = all.divisors;
+        for (const Expr factor : all.factors) {
+            const std::optional<Carry> carry =
+                carried_.carry_of(factor, {equation, prefix, condition_});
+            if (!carry) {
+                (has(factor, prefix.reduced) ? inner : outer).factors.push_back(factor);
+                continue;
+            }
+            carries.factors.push_back(carry->value);
+            if (carry->own) inner.factors.push_back(carry->own);
+            if (carry->outer) outer.factors.push_back(carry->outer);
+            if (carry->is_rate) type = carry->value->dtype;
+        }
+        return !carries.factors.empty() &&
+               std::ranges::none_of(inner.factors, [&](Expr e) { return has(e, prefix.result); });
+    }
+    Expr converted(Product product, DType type) {
+        for (Expr& factor : product.factors) factor = make_.context().cast(factor, type);
+        return factors_.term(product, type);
     }
 
     /// Whether results take different points, and one that has something to carry.
@@ -107,9 +156,10 @@ class Recurrences {
     bool finish(const BoundEquation& equation, Product outer, BoundEquation& sum) {
         const Reduction& reduction = *equation.reduction;
         const IndexId point = sum.reduction->indices[0];
-        const std::optional<Expr> exists = leave_out_index(program_, reduction.condition, point);
+        std::optional<Expr> exists = leave_out_index(program_, condition_, point);
+        if (exists) exists = make_.both(*exists, of_results_);
         if (!exists || !reads_nothing_empty(program_, equation.value)) return false;
-        const std::vector<Expr> terms = {sum.value, sum.reduction->carry, reduction.condition};
+        const std::vector<Expr> terms = {sum.value, sum.reduction->carry, condition_};
         Shape shape;
         sum.indices.clear();
         for (const std::vector<IndexId>* ids : {&equation.indices, &reduction.indices})
@@ -141,6 +191,9 @@ class Recurrences {
     EquationMaker make_;
     ProductFactors factors_;
     CarriedFactors carried_;
+    Expr condition_;   ///< of points and results
+    Expr of_points_;   ///< which points count
+    Expr of_results_;  ///< which results
     bool found_ = false;
 };
 

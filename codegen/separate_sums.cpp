@@ -65,7 +65,8 @@ class SeparateSums {
     std::vector<Part> parts_of(const BoundEquation& equation) {
         std::vector<Part> parts;
         for (const IndexId id : equation.reduction->indices) parts.push_back({.indices = {id}});
-        const Product all = factors_.factors_of(equation.value, equation.reduction->indices);
+        const Product all = factors_.factors_of(equation.value, equation.reduction->indices,
+                                                conjuncts(equation.reduction->condition));
         outer_ = {.is_negative = all.is_negative, .factors = {}, .divisors = all.divisors};
         for (const Expr factor : all.factors) {
             Part* part = tie(parts, factor);

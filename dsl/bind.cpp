@@ -185,12 +185,7 @@ class Binder {
         }
         const Expr lowered = lowering_.term(numbers(value), condition);
         bind_target(equation, typing_.type(lowered, integers), result);
-        // Sums and products under conditions may be walks, which do not go through all pairs of
-        // results and points: what is left to go through is counted when it is planned.
-        const bool may_be_walk = result.reduction && result.reduction->condition &&
-                                 (result.reduction->reducer == Reducer::sum ||
-                                  result.reduction->reducer == Reducer::prod);
-        check_points(bound_, may_be_walk ? result.indices : domain, program_.source);
+        check_points(bound_, result, program_.source);
         check_gathers(equation, domain);
         bind_place(equation, result);
         check_reads(result, domain);

@@ -42,4 +42,16 @@ void check_points(const BoundProgram& program, const std::vector<IndexId>& domai
     }
 }
 
+void check_points(const BoundProgram& program, const BoundEquation& equation,
+                  const SourcePtr& source) {
+    std::vector<IndexId> domain = equation.indices;
+    const std::optional<Reduction>& reduction = equation.reduction;
+    const bool may_be_walk =
+        reduction && reduction->condition &&
+        (reduction->reducer == Reducer::sum || reduction->reducer == Reducer::prod);
+    if (reduction && !may_be_walk)
+        domain.insert(domain.end(), reduction->indices.begin(), reduction->indices.end());
+    check_points(program, domain, source);
+}
+
 }  // namespace ricci

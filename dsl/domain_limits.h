@@ -20,4 +20,10 @@ void check_range(const BoundIndex& index, const SourcePtr& source);
 void check_points(const BoundProgram& program, const std::vector<IndexId>& domain,
                   const SourcePtr& source);
 
+/// The same of an equation as it is written. Sums and products under conditions may be walks, which
+/// do not go through all pairs of results and points: of these only the results count. What is left
+/// to go through is counted when it is planned.
+void check_points(const BoundProgram& program, const BoundEquation& equation,
+                  const SourcePtr& source);
+
 }  // namespace ricci

@@ -188,9 +188,9 @@ std::optional<std::int64_t> step_of(Expr conjunct, IndexId index) {
     return is_greater ? difference : -difference;
 }
 
-/// Whether the body can be evaluated in the whole range of the index, whatever the conjunct says:
+/// Whether the body can be evaluated in the whole range of the index without the conjunct:
 /// it reads along that range only, and is the same for the other indices of the conjunct.
-bool is_open(const Program& program, Expr body, IndexId index, Expr conjunct) {
+bool can_do_without(const Program& program, Expr body, IndexId index, Expr conjunct) {
     const std::vector<IndexId> in_body = free_indices(body);
     for (const IndexId id : free_indices(conjunct))
         if (id != index && has_index(in_body, id)) return false;
@@ -248,7 +248,7 @@ Cotangent pull_back_bounded_product(Holder& holder, Program& program, const Equa
         for (const Expr conjunct : conjuncts(reduce.condition)) {
             const std::optional<std::int64_t> step = step_of(conjunct, here);
             const bool holds = step && (side == Op::lt ? *step <= 0 : *step >= 0);
-            if (!holds || !is_open(program, reduce.body, here, conjunct))
+            if (!holds || !can_do_without(program, reduce.body, here, conjunct))
                 factors.condition = context.logical_and(factors.condition, renamed(conjunct));
         }
         const Expr beside = context.apply(side, {context.index(other), context.index(here)});

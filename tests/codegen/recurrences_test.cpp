@@ -105,7 +105,6 @@ TEST_CASE("products that reach further, stop earlier or leave points out are no 
                                    std::array{"s <= t", "u <= t"},
                                    std::array{"s <= t", "u < s && u <= t"},
                                    std::array{"s <= t && s >= t-9", "u > s && u <= t"},
-                                   std::array{"s <= t && X[b,s] > 0", "u > s && u <= t"},
                                    std::array{"s != t", "u > s && u <= t"},
                                    std::array{"s <= 2*t", "u > s && u <= 2*t"},
                                    std::array{"s >= t", "u > s && u <= t"}};
@@ -219,7 +218,7 @@ TEST_CASE("powers and exponentials of the distance between points carry a sum on
     const Signature signature = {{"X", array({9, 37})}, {"a", array({9})}};
     const std::string form = "Y[b,t] := sum[s | {}](X[b,s]*{}) where t in 0:37";
     for (const char* factor :
-         {"0.9^(t-s)", "a[b]^(t-s)", "0.5^(t-s+3)", "2^(t-s)", "exp(-a[b]*(t-s))", "exp((s-t)/3)",
+         {"0.9^(t-s)", "a[b]^(t-s)", "0.5^(t-s+3)", "2.0^(t-s)", "exp(-a[b]*(t-s))", "exp((s-t)/3)",
           "exp(0.25*(t-s+2)*a[b]/5)*0.7^(t-s)", "exp(-(t-s))*abs(a[b])"})
         for (const char* relation : {"s <= t", "s < t"}) {
             const std::string text = format(fmt::runtime(form), relation, factor);
@@ -234,6 +233,71 @@ TEST_CASE("powers and exponentials of the distance between points carry a sum on
         CHECK_FALSE(is_walk(format(fmt::runtime(form), "s <= t", factor), signature));
     // The power goes on where there are no points any more.
     CHECK_FALSE(is_walk("Y[b,t] := sum[s | s <= t](X[b,s]*0.9^(t-s)) where t in 0:45", signature));
+}
+
+TEST_CASE(
+    "conversions that round to integers, wrap or saturate stand between a sum and its carry") {
+    const Signature signature = {
+        {"X", array({9, 37})}, {"a", array({9})}, {"g", array({9}, DType::i8)}};
+    const std::string form = "Y[b,t] := sum[s | s <= t](X[b,s]*{}) where t in 0:37";
+    for (const char* factor :
+         {"g[b]^(t-s)", "i64(1.5^(t-s))", "u8(exp(0.3*(t-s)))", "0.99^(i8(9*(t-s)))",
+          "exp(-0.01*i8(9*(t-s)))", "f16(0.9^(t-s))", "f32(i8(g[b]^(t-s)))", "exp(0.2*((t-s)//2))"})
+        CHECK_FALSE(is_walk(format(fmt::runtime(form), factor), signature));
+    CHECK(is_walk(format(fmt::runtime(form), "f32(a[b]^(t-s))*f32(exp(-0.1*(t-s)))"), signature));
+}
+
+TEST_CASE("exponentials of no steps are NaN where their factors are") {
+    const Signature signature = {{"X", array({9, 37})}, {"a", array({9})}};
+    for (const char* factor : {"exp(nan*(t-s))", "exp(inf*(t-s))", "exp((t-s)/(a[b]-a[b]))",
+                               "exp((b < 4 ? nan : a[b])*(t-s))"})
+        CHECK(is_walk(format("Y[b,t] := sum[s | s <= t](X[b,s]*{}) where t in 0:37", factor),
+                      signature));
+}
+
+TEST_CASE("rates that are the same at each step are not rounded to f32") {
+    CHECK(compiled_difference(
+              bound("Y[t] := sum[s | s <= t](x[s]*exp(-0.001*(t-s)) + 0*x[t]) where t in 0:4000",
+                    {{"x", array({4000})}}),
+              {{"x", array({4000})}}) == "");
+    const codegen::Plan plan =
+        codegen::plan(bound("Y[t] := sum[s | s <= t](x[s]*0.999^(t-s)) where t in 0:4000",
+                            {{"x", array({4000})}}),
+                      example_target(64));
+    CHECK(str(plan.nests[0]).find("acc: f64[1]") != std::string::npos);
+}
+
+TEST_CASE("further conditions say which points count, or which results") {
+    Signature signature = two(9, 37);
+    signature.emplace("W", array({9, 37}));
+    const std::string product = "X[b,s]*prod[u | u > s && u <= t](a[b,u])";
+    for (const char* condition : {"s <= t && W[b,s] > 0", "s <= t && s >= 3", "s <= t && t > 5",
+                                  "s <= t && b > 1", "s <= t && W[b,t] > 0 && s != 4 && b != 2"})
+        CHECK(is_walk(format("Y[b,t] := sum[s | {}]({}) where t in 0:37", condition, product),
+                      signature));
+    CHECK_FALSE(
+        is_walk(format("Y[b,t] := sum[s | s <= t && W[b,s] > W[b,t]]({}) where t in 0:37", product),
+                signature));
+}
+
+TEST_CASE("the one point of a sum is looked through, under its condition") {
+    const Signature signature = {{"X", array({20})}, {"C", array({20})}, {"a", array({20})}};
+    const std::string text =
+        "D[t,s] := sum[r | {} && s == r](C[t]*X[r]) where s in 0:20, t in 0:20; Y[u] := "
+        "sum[t,s | u > s && u <= t && s <= t](D[t,s]*prod[v | v > s && v < u](a[v])*"
+        "prod[v | v <= t && v > u](a[v])) where u in 0:20";
+    CHECK(is_walk(format(fmt::runtime(text), "r <= t"), signature));
+    CHECK_FALSE(is_walk(format(fmt::runtime(text), "r < t"), signature));
+}
+
+TEST_CASE("arrays of which some elements are not named are read, not written out") {
+    const Signature signature = two(20, 20);
+    CHECK_FALSE(
+        is_walk("P[t,t] := prod[u | u > t-3 && u <= t](a[0,u]) where t in 0:20; Y[t] := "
+                "sum[s | s <= t](X[0,s]*P[t,s])",
+                signature));
+    check_everywhere("D[i,i] := X[i,i]*a[i,i]; Y[i] := sum[j,k | j <= i && k > i](D[i,j]*a[k,i])",
+                     signature);
 }
 
 TEST_CASE("a running log-sum-exp and its gradient are walks, of infinite elements and NaN too") {
