@@ -168,7 +168,8 @@ void Reverse::pull_back_value(const Equation& equation, TensorId d) {
                                 reduce->indices.end());
         relation.reduced = reduce->indices.size();
         relation.condition = reduce->condition;
-        relation.d = pull_back_reduction(program_, names_, equation, *reduce, element, ties_);
+        relation.d =
+            pull_back_reduction(program_, names_, equation, *reduce, element, {ties_, is_complex_});
         relation.d.guard = context_.logical_and(relation.d.guard, upstream.guard);
         pull_back_term(what, relation);
         return;

@@ -177,8 +177,8 @@ Relation Forward::tangent_of_value(const Equation& equation) {
     relation.indices.insert(relation.indices.end(), reduce->indices.begin(), reduce->indices.end());
     relation.reduced = reduce->indices.size();
     relation.condition = reduce->condition;
-    const Cotangent factor =
-        pull_back_reduction(program_, names_, equation, *reduce, relation.d.value, ties_);
+    const Cotangent factor = pull_back_reduction(program_, names_, equation, *reduce,
+                                                 relation.d.value, {ties_, is_complex_});
     relation.d.value = factor.value;
     // The point that is the largest is one of all; which factors are zero is looked at inside.
     if (reduce->reducer == Reducer::prod)

@@ -293,20 +293,20 @@ Cotangent pull_back_product(Holder& holder, Context& context, const Equation& eq
 }  // namespace
 
 Cotangent pull_back_reduction(Program& program, Names& names, const Equation& equation,
-                              const Reduce& reduce, Expr d, Ties ties) {
+                              const Reduce& reduce, Expr d, const ReductionRules& rules) {
     Context& context = *program.context;
     Holder holder(program, names);
     switch (reduce.reducer) {
         case Reducer::sum: return {.guard = Expr(), .value = d};
         case Reducer::prod:
-            return is_bounded_product(reduce)
+            return !rules.is_complex && is_bounded_product(reduce)
                        ? pull_back_bounded_product(holder, program, equation, reduce, d)
                        : pull_back_product(holder, context, equation, reduce, d);
         case Reducer::max:
         case Reducer::min:
-            return ties == Ties::first
+            return rules.ties == Ties::first
                        ? pull_back_extremum(holder, program, equation, reduce, d)
-                       : pull_back_equal_extrema(holder, program, equation, reduce, d, ties);
+                       : pull_back_equal_extrema(holder, program, equation, reduce, d, rules.ties);
         case Reducer::argmax:
         case Reducer::argmin:
         case Reducer::mean:

@@ -132,6 +132,14 @@ TEST_CASE("a product between bounds is exact with zeros among its factors") {
     }
 }
 
+TEST_CASE("complex products between bounds, which are no walks, count their zeros") {
+    const Program program = parse_program("P[t] := prod[s | s <= t](A[s]) where t in 0:size(A,0)");
+    grad::Options options;
+    CHECK(str(grad::gradient(program, "A", options)).find("!= 0") == std::string::npos);
+    options.complex_arguments = {"A"};
+    CHECK(str(grad::gradient(program, "A", options)).find("!= 0") != std::string::npos);
+}
+
 TEST_CASE("relu reads the output it made") {
     check_program("relu_layer", "H[n,o] := relu(sum[k](W[o,k]*X[n,k]) + b[o])",
                   {{"W", numbers({3, 4})}, {"X", numbers({2, 4}, 8)}, {"b", numbers({3})}});
