@@ -15,9 +15,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Sums of larger shifts and bounds may leave 64 bits.
-constexpr std::int64_t most_shift = std::int64_t{1} << 60;
-
 bool has(Expr e, IndexId id) { return has_index(free_indices(e), id); }
 
 /// What is rounded to f32 or f64, if anything: a walk computes with it as it was. Conversions that
@@ -113,7 +110,7 @@ std::optional<CarriedFactors::Running> CarriedFactors::running(Expr e, Reducer r
         .body = make_.with(equation.value, *at), .index = reduction.indices[0], .bounds = {}};
     for (const Expr each : conjuncts(make_.with(reduction.condition, *at))) {
         const std::optional<Prefix> bound = as_prefix(each, reduction.indices);
-        if (!bound || std::abs(bound->shift) > most_shift) return std::nullopt;
+        if (!bound) return std::nullopt;
         result.bounds.push_back(*bound);
     }
     return result;
@@ -268,7 +265,7 @@ std::optional<CarriedFactors::Steps> CarriedFactors::steps_of(Expr e, const Pref
                             (e->dtype == DType::f32 || e->dtype == DType::f64);
     const std::optional<affine::Form> form = affine_form(is_counted ? cast->a : e, variables);
     if (!form || variables.size() != 2 || form->at(0) != -form->at(1) || form->at(0) == 0 ||
-        std::abs(form->at(0)) > 1 || std::abs(form->constant) > most_shift ||
+        std::abs(form->at(0)) > 1 || std::abs(form->constant) > most_prefix_shift ||
         goes_beyond(program_, prefix))
         return std::nullopt;
     const std::int64_t of_result = form->at(1);

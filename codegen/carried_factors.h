@@ -37,10 +37,9 @@ struct Carry {
 /// Knows such factors, with r a result and p a point:
 ///   prod[u | u > p && u <= r](a[u])   a product over the points between; its ends may be in or out
 ///   g^(r-p)                           powers, and `exp(k*(r-p))`, of any g and k
-///   exp(x[p] - m[r])                  m the running maximum of x, as in a running `logsumexp`,
-///   where
-///                                     it is finite, else 0; and `exp(x[r] - m[p])`, of its
-///                                     gradient
+///   exp(x[p] - m[r])                  m the running maximum of x where that is finite, else 0, as
+///                                     in a running `logsumexp`; likewise
+///   exp(x[r] - m[p])                  as in its gradient
 /// Nothing is divided by, and exponentials of the last form are carried on by factors of at most 1.
 class CarriedFactors {
   public:

@@ -92,27 +92,16 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     return with_narrow_places(with_shared_operands(std::move(result), limits));
 }
 
-/// The program, if its statements go through as many points as they may.
-const BoundProgram& counted(const BoundProgram& program) {
-    for (const BoundEquation& equation : program.equations) {
-        std::vector<IndexId> domain = equation.indices;
-        if (equation.reduction && !equation.reduction->carry)
-            domain.insert(domain.end(), equation.reduction->indices.begin(),
-                          equation.reduction->indices.end());
-        check_points(program, domain, {});
-    }
-    return program;
-}
-
 class Planner {
   public:
     Planner(const BoundProgram& program, const Target& target, const DumpHook& dump,
             const Tunings& tunings)
         : program_(rewritten(program, target)),
-          groups_(group(counted(program_))),
+          groups_(group(program_)),
           builder_(target, dump, tunings) {}
 
     Plan run() {
+        check_points(program_);
         place_tensors();
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             clear_uncovered(groups_[g]);

@@ -27,7 +27,9 @@ std::optional<Prefix> as_prefix(Expr conjunct, const std::vector<IndexId>& reduc
     const std::int64_t step = sign * (left->at(0) - right->at(0));
     const std::int64_t of_k = sign * (left->at(1) - right->at(1));
     const std::int64_t constant = sign * (left->constant - right->constant) - (is_strict ? 1 : 0);
-    if (std::abs(step) != 1 || of_k != -step) return std::nullopt;
+    if (std::abs(step) != 1 || of_k != -step || constant > most_prefix_shift ||
+        constant < -most_prefix_shift)
+        return std::nullopt;
     return Prefix{.result = k, .reduced = l, .shift = -step * constant, .is_suffix = step == 1};
 }
 

@@ -2,7 +2,6 @@
 #include "codegen/recurrences.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,9 +20,6 @@
 namespace ricci::codegen {
 
 namespace {
-
-/// Sums of larger shifts and bounds may leave 64 bits.
-constexpr std::int64_t most_shift = std::int64_t{1} << 60;
 
 class Recurrences {
   public:
@@ -64,14 +60,15 @@ class Recurrences {
         sum.reduction->condition = condition_;
         sum.value = converted(inner, type);
         sum.reduction->carry = converted(carries, type);
-        if (of_points_) {
-            std::vector<IndexId> domain = equation.indices;
-            domain.insert(domain.end(), equation.reduction->indices.begin(),
-                          equation.reduction->indices.end());
-            if (!reads_inside(program_, domain, condition_, sum.value)) return false;
+        // The walk goes over all points and results, also those that other conditions exclude.
+        std::vector<IndexId> domain = equation.indices;
+        domain.insert(domain.end(), equation.reduction->indices.begin(),
+                      equation.reduction->indices.end());
+        if ((of_points_ || of_results_) && !reads_inside(program_, domain, condition_, sum.value))
+            return false;
+        if (of_points_)
             sum.value =
                 make_.choose(of_points_, sum.value, identity(make_.context(), Reducer::sum, type));
-        }
         if (outer.is_one() && !of_results_ && equation.reduction->indices.size() == 1)
             program_.equations.push_back(std::move(sum));
         else if (!finish(equation, std::move(outer), sum))
@@ -94,8 +91,7 @@ class Recurrences {
                 others.push_back(each);
             }
         }
-        if (!found || std::abs(found->shift) > most_shift || !leaves_points_out(*found))
-            return std::nullopt;
+        if (!found || !leaves_points_out(*found)) return std::nullopt;
         of_points_ = Expr();
         of_results_ = Expr();
         for (const Expr each : others) {

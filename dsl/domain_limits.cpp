@@ -54,4 +54,14 @@ void check_points(const BoundProgram& program, const BoundEquation& equation,
     check_points(program, domain, source);
 }
 
+void check_points(const BoundProgram& program) {
+    for (const BoundEquation& equation : program.equations) {
+        std::vector<IndexId> domain = equation.indices;
+        if (equation.reduction && !equation.reduction->carry)
+            domain.insert(domain.end(), equation.reduction->indices.begin(),
+                          equation.reduction->indices.end());
+        check_points(program, domain, {});
+    }
+}
+
 }  // namespace ricci

@@ -26,4 +26,8 @@ void check_points(const BoundProgram& program, const std::vector<IndexId>& domai
 void check_points(const BoundProgram& program, const BoundEquation& equation,
                   const SourcePtr& source);
 
+/// The same of every equation of a program that is about to be computed, with all pairs of results
+/// and points, but for walks that carry sums on.
+void check_points(const BoundProgram& program);
+
 }  // namespace ricci

@@ -10,6 +10,7 @@
 #include "base/match.h"
 #include "base/text.h"
 #include "dsl/affine_form.h"
+#include "dsl/domain_limits.h"
 #include "dsl/walk.h"
 #include "runtime/complex_parts.h"
 #include "runtime/element.h"
@@ -464,6 +465,7 @@ Array bounds_array(const Values& values) {
 Evaluator evaluated(const BoundProgram& program, const std::vector<Array>& arguments,
                     bool with_bounds) {
     RICCI_ASSERT(arguments.size() == program.arguments.size(), "every argument is given");
+    check_points(program);
     Evaluator evaluator(program, with_bounds);
     for (std::size_t n = 0; n < arguments.size(); ++n)
         evaluator.load(program.arguments[n], arguments[n]);

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "codegen/separate_sums.h"
+#include "dsl/domain_limits.h"
 #include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
@@ -275,6 +276,11 @@ TEST_CASE("further conditions say which points count, or which results") {
                                   "s <= t && b > 1", "s <= t && W[b,t] > 0 && s != 4 && b != 2"})
         CHECK(is_walk(format("Y[b,t] := sum[s | {}]({}) where t in 0:37", condition, product),
                       signature));
+    // Inside under a condition of results alone.
+    CHECK_FALSE(
+        is_walk("Y[b,t] := sum[s | s <= t && b > 1](X[b-2,s]*prod[u | u > s && u <= t]"
+                "(a[b,u])) where t in 0:37, b in 0:9",
+                signature));
     CHECK_FALSE(
         is_walk(format("Y[b,t] := sum[s | s <= t && W[b,s] > W[b,t]]({}) where t in 0:37", product),
                 signature));
@@ -357,6 +363,16 @@ TEST_CASE("rows may be as long as a walk can go: pairs of points are counted whe
         "limit: the statement goes through more than 72057594037927936 (2^56) points: `t` in "
         "0:10000000, `s` in 0:10000000, `u` in 0:10000000\n"
         "  = hint: use smaller ranges or arrays");
+}
+
+TEST_CASE("the reference refuses what it would not live to see") {
+    const Signature row = {{"x", array({300'000'000})}};
+    const BoundProgram program = bound("y[t] := sum[s | s <= t](x[s]) where t in 0:300000000", row);
+    CHECK_THROWS_WITH_AS(check_points(program),
+                         "limit: the statement goes through more than 72057594037927936 (2^56) "
+                         "points: `t` in 0:300000000, `s` in 0:300000000\n"
+                         "  = hint: use smaller ranges or arrays",
+                         Error);
 }
 
 TEST_CASE("plain loops of a walk are those that people would write") {
