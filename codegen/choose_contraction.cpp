@@ -8,9 +8,11 @@
 
 #include "codegen/cache_lines.h"
 #include "codegen/contraction_cycles.h"
+#include "codegen/guarded_reads.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 #include "codegen/pair_products.h"
+#include "codegen/taken_rows.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -56,8 +58,7 @@ class Chooser {
             for (const Pairing pairing : {Pairing::none, Pairing::pairs})
                 if (is_possible(pairing)) consider_tiles(pairing, best);
         }
-        choice_.row_axis = longest_row_axis();
-        if (is_possible(Pairing::none)) consider_whole_rows(best);
+        consider_whole_rows(best);
         return best;
     }
 
@@ -97,13 +98,16 @@ class Chooser {
     /// longest axis is tiled so: of an 11x11 convolution, stride 4, three taps with three channels
     /// took 17 ms where eleven take 14 (an Intel Xeon, RICCI_TARGET=avx2).
     void consider_whole_rows(std::optional<ContractionChoice>& best) {
+        if (lanes() < 2) return;
         choice_.pairing = Pairing::none;
         std::vector<Axis> shorter = c().rows;
         const Axis longest = longest_row_axis();
         std::erase_if(shorter, [&](const Axis& axis) {
-            return axis == longest || axis.extent < 2 || is_conditional(axis.var);
+            return axis == longest || axis.extent < 2 || !may_be_whole(axis.var);
         });
         std::ranges::stable_sort(shorter, {}, &Axis::extent);
+        choice_.row_axis = longest;
+        if (is_conditional(longest.var)) (void)consider_all_rows(best);
         for (std::size_t i = has_short_vectors(target_) ? shorter.size() : 1; i <= shorter.size();
              ++i) {
             choice_.row_axis = i < shorter.size() ? shorter[i] : longest;
@@ -118,6 +122,13 @@ class Chooser {
     }
     /// Whether registers hold all rows of the axes together.
     bool consider_all_rows(std::optional<ContractionChoice>& best) {
+        if (!conditions_allow(may_be_whole(choice_.row_axis.var))) return true;
+        choice_.tile.rows = choice_.row_axis.extent;
+        const bool has_conditional = std::ranges::any_of(
+            choice_.whole_rows, [&](const Axis& axis) { return is_conditional(axis.var); });
+        if ((has_conditional || choice_.whole_rows.empty()) &&
+            taken_rows(kernel_, choice_).axes.empty())
+            return true;
         const std::int64_t rows = choice_.row_axis.extent * points(choice_.whole_rows);
         std::vector<TileShape> tiles;
         for (const RowVectors& of_row : row_vectors())
@@ -143,32 +154,46 @@ class Chooser {
         }
     }
 
-    [[nodiscard]] bool conditions_allow() const {
+    /// Of tiles whose rows need no bounds of their own, or of others.
+    [[nodiscard]] bool conditions_allow(bool are_rows_whole) const {
         if (kernel_.conditions.rest) return false;
         if (are_conditions_of_batch(kernel_, c())) return true;
         if (!c().held.empty()) return false;
         // A row that a condition excludes is read all the same, and columns for any row of a tile.
-        const bool has_row_conditions =
-            std::ranges::any_of(kernel_.conditions.at_least_zero,
-                                [&](const AffineForm& form) { return moves_with_rows(form); });
+        const bool has_row_conditions = !are_rows_whole && is_conditional(choice_.row_axis.var);
         if (has_row_conditions &&
             (has_lane_conditions() || !is_inside_everywhere(kernel_, c().body)))
             return false;
         for (const AffineForm& form : kernel_.conditions.equal_zero)
-            if (moves_with_rows(form) || form.coefficient(c().lane.var) != 0) return false;
+            if (form.coefficient(choice_.row_axis.var) != 0 || form.coefficient(c().lane.var) != 0)
+                return false;
         return true;
     }
-    [[nodiscard]] bool moves_with_rows(const AffineForm& form) const {
-        return form.coefficient(choice_.row_axis.var) != 0;
-    }
-    /// Whether something but addresses and values goes by a free axis.
-    [[nodiscard]] bool is_conditional(VarId axis) const {
+    /// Whether tiles may hold all rows of a free axis: of such that conditions exclude, each tests
+    /// its own beside masked lanes, and panels hold all.
+    [[nodiscard]] bool may_be_whole(VarId axis) const {
         const auto has = [&](const std::vector<AffineForm>& forms) {
             return std::ranges::any_of(
                 forms, [&](const AffineForm& form) { return form.coefficient(axis) != 0; });
         };
-        return has(kernel_.conditions.at_least_zero) || has(kernel_.conditions.equal_zero) ||
-               has(kernel_.needed_where) || kernel_.collides(axis);
+        if (has(kernel_.conditions.equal_zero) || has(kernel_.needed_where) ||
+            kernel_.collides(axis))
+            return false;
+        return !is_conditional(axis) ||
+               (has_lane_conditions() &&
+                is_inside_everywhere(kernel_, without_guarded_reads(row_body())));
+    }
+    [[nodiscard]] bool is_conditional(VarId axis) const {
+        return std::ranges::any_of(kernel_.conditions.at_least_zero, [&](const AffineForm& form) {
+            return form.coefficient(axis) != 0;
+        });
+    }
+    /// The body with numbers for columns.
+    [[nodiscard]] Value row_body() const {
+        Substitution to;
+        for (const Operand& operand : c().column_operands)
+            to.replace(operand.term, make_number(operand.term->dtype, 0));
+        return to(c().body);
     }
     [[nodiscard]] bool has_lane_conditions() const {
         return std::ranges::any_of(kernel_.conditions.at_least_zero, [&](const AffineForm& form) {
@@ -205,7 +230,7 @@ class Chooser {
     [[nodiscard]] bool is_possible(Pairing pairing) const {
         if (pairing == Pairing::pairs)
             return lanes() >= least_paired_lanes && is_pair_product(kernel_, c(), target_);
-        return lanes() >= 2 && conditions_allow();
+        return lanes() >= 2 && conditions_allow(false);
     }
     /// The cost of a tile and its readings, if they are possible.
     [[nodiscard]] bool estimate() {
@@ -262,9 +287,7 @@ class Chooser {
     /// Where rows are left over, the last tile starts earlier, which panels and bounds do not.
     [[nodiscard]] bool may_all_rows_stay() const {
         if (!has_row_edge()) return true;
-        return std::ranges::none_of(
-                   kernel_.conditions.at_least_zero,
-                   [&](const AffineForm& form) { return moves_with_rows(form); }) &&
+        return !is_conditional(choice_.row_axis.var) &&
                std::ranges::all_of(c().row_operands, [](const Operand& operand) {
                    return std::holds_alternative<Load>(operand.term->term);
                });
@@ -338,7 +361,7 @@ class Chooser {
                 return false;
         replace(columns, choice_.columns);
         if (!has_lane_conditions()) replace(c().row_operands, choice_.rows);
-        return is_inside_everywhere(kernel_, in_bounds(c().body));
+        return is_inside_everywhere(kernel_, without_guarded_reads(in_bounds(c().body)));
     }
 
     const Kernel& kernel_;
@@ -403,11 +426,16 @@ std::optional<ContractionChoice> choose_contraction(const Kernel& kernel, const 
     if (lane) return best;
     for (const Axis& axis : kernel.free)
         if (axis != usual) consider(kernel, axis);
-    // Masked stores of lines that are in no cache take longer than whole ones.
-    const double masks = 0.5 * double(points(kernel.free));
-    for (Flattened& flattened : flattenings(kernel))
+    for (Flattened& flattened : flattenings(kernel)) {
+        // Masked stores of lines that are in no cache take longer than whole ones; those of
+        // elements that stand apart are masked in any case, and only more of them.
+        const bool is_whole = std::ranges::any_of(kernel.writes, [&](const Store& write) {
+            return write.at.affine.coefficient(flattened.inner.var) == 1;
+        });
+        const double masks = (is_whole ? 0.5 : 0.15) * double(points(kernel.free));
         if (consider(flattened.kernel, flattened.flat, masks))
             best->flattened = std::move(flattened);
+    }
     return best;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "codegen/cache_lines.h"
+#include "codegen/guarded_reads.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_build.h"
 
@@ -97,7 +98,9 @@ class Finder {
         const bool is_extreme = kernel_.reducer == Reducer::max || kernel_.reducer == Reducer::min;
         result_.body = regroup(kernel_.body, is_extreme);
         if (result_.row_operands.empty() || result_.column_operands.empty()) return std::nullopt;
-        result_.body_cost = body_cost(kernel_);
+        // Panels hold what guarded reads of joined residues give (codegen/joined_residues.h).
+        const bool has_both = result_.row_condition && result_.column_condition;
+        result_.body_cost = body_cost(has_both ? with_plain_reads(kernel_) : kernel_);
         return std::move(result_);
     }
 

@@ -10,6 +10,7 @@
 #include "base/integer.h"
 #include "codegen/kernel_work.h"
 #include "codegen/nest_walk.h"
+#include "codegen/taken_rows.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -380,6 +381,23 @@ double ContractionCycles::of_tile_of_turns() const {
     return ends + (bytes > double(target_.l1_bytes) ? depth_ * of_point : 0);
 }
 
+/// Each sum waits for its last operation alone, four cycles, in which two units do eight. At points
+/// that few rows take, it waits the longer.
+double ContractionCycles::of_latency(double operations_of_row) const {
+    constexpr double in_progress = 8;
+    const TakenRows taken = taken_rows(kernel_, choice_);
+    if (taken.axes.empty())
+        return std::max(1.0, in_progress / (operations_of_row * double(choice_.rows_of_tile())));
+    double all = 0;
+    double waiting = 0;
+    for (const std::int64_t rows : taken.rows) {
+        const double operations = operations_of_row * double(rows);
+        all += operations;
+        waiting += rows > 0 ? std::max(operations, in_progress) : 0;
+    }
+    return all > 0 ? waiting / all : 1;
+}
+
 double ContractionCycles::all() const {
     const TileShape& tile = choice_.tile;
     const auto rows = double(choice_.rows_of_tile());
@@ -391,14 +409,13 @@ double ContractionCycles::all() const {
     // Pairs of points are one operation.
     const double operations =
         choice_.pairing == Pairing::pairs ? 1 : std::max(1.0, (c().body_cost - 2) / 2);
-    // Each sum waits for its last operation alone, four cycles, in which two units do eight.
-    const double latency = std::max(1.0, 8 / (area * operations));
     // As many loads as operations can be done in a cycle: two. Where that is enough, each still
     // takes an issue slot beside them, of which multiply-adds on such units leave enough.
     const bool has_slots = has_half_units(target_) && is_single_step();
     const double busy = (rows + turns * double(tile.vectors)) / (area * operations);
     const double slots = turns * (rows + double(tile.vectors)) / area;
     const double loads = std::max(1.0, busy) + (has_slots ? 0.01 : 0.1) * slots;
+    const double latency = of_latency(turns * double(tile.vectors) * operations);
     const double vectors = double(choice_.tiles) * depth_ * rows * double(tile.vectors);
     const double of_vectors =
         vectors * vector_cycles(kernel_, choice_, target_) * latency * loads * of_masks();

@@ -57,6 +57,7 @@ class ContractionCycles {
     [[nodiscard]] double of_masks() const;
     [[nodiscard]] double of_write() const;
     [[nodiscard]] double of_tile_of_turns() const;
+    [[nodiscard]] double of_latency(double operations_of_row) const;
     [[nodiscard]] bool is_single_step() const;
     [[nodiscard]] bool is_kept(const Load& load) const;
     [[nodiscard]] bool is_run(const Load& load, const Axis& axis) const;

@@ -24,6 +24,7 @@
 #include "codegen/nan_makers.h"
 #include "codegen/pair_products.h"
 #include "codegen/point_loops.h"
+#include "codegen/taken_rows.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
 #include "codegen/tile_blocks.h"
@@ -52,7 +53,7 @@ class ContractionLowering {
         schedule_ = {Strategy::contraction, kernel.nest.name, work_of(kernel),
                      std::move(directives)};
         are_conditions_packed_ = are_conditions_of_batch(kernel_, c_);
-        take_row_conditions();
+        row_conditions_ = take_row_conditions(kernel_, choice_);
         masks_.take_conditions(kernel_, c_.lane.var, is_narrow(kernel_, choice_, builder.target()));
     }
 
@@ -77,7 +78,7 @@ class ContractionLowering {
         row_tile_ = kernel_.nest.add(Var{"row_tile"});
         column_tile_ = kernel_.nest.add(Var{"column_tile"});
         make_registers();
-        if (!row_conditions_.empty()) place_bounds();
+        if (!row_conditions_.tested.empty()) place_bounds();
         kernel_.nest.asks_ahead = true;
         stream_results();
         kernel_.nest.body =
@@ -86,17 +87,6 @@ class ContractionLowering {
     }
 
   private:
-    /// Those of single rows are tested; the bounds are those of the tile, of which `rows_.axis` is
-    /// the first row.
-    void take_row_conditions() {
-        for (AffineForm& form : kernel_.conditions.at_least_zero) {
-            const std::int64_t step = form.coefficient(rows_.axis.var);
-            if (step == 0) continue;
-            row_conditions_.push_back(form);
-            if (step > 0) form.constant += step * (rows_.step - 1);
-        }
-    }
-
     /// Which lanes are read at the points of the inner loops.
     Body set_mask() {
         std::vector<AffineForm> conditions;
@@ -300,7 +290,8 @@ class ContractionLowering {
     }
     [[nodiscard]] bool may_rows_overlap() const {
         const bool may = rows_.has_edge() && !is_some_packed(choice_.rows);
-        RICCI_ASSERT(!may || row_conditions_.empty(), "rows with bounds of their own are packed");
+        RICCI_ASSERT(!may || row_conditions_.tested.empty(),
+                     "rows with bounds of their own are packed");
         return may;
     }
     /// A body for every column that there is; if the last tile shares some, with whether it is its
@@ -391,11 +382,11 @@ class ContractionLowering {
         append(body, is_paired() ? pair_step() : depth_step());
         std::vector<Axis> rows = choice_.whole_rows;
         rows.push_back({rows_.axis.var, tile_.rows});
-        const auto sharing = loops_that_share_rows(depth_loops_, row_sources_, rows);
+        const WrittenOut written{loops_that_share_rows(depth_loops_, row_sources_, rows),
+                                 row_conditions_.written_out};
         return over_points(depth_loops_, std::move(before), guarded(depth_test_, std::move(body)),
-                           sharing, builder_.target());
+                           written, builder_.target());
     }
-
     /// What a tile reads side by side.
     [[nodiscard]] std::vector<TileRun> runs() const {
         std::vector<TileRun> runs;
@@ -496,7 +487,7 @@ class ContractionLowering {
                    append(step, combine_taken(accumulator_at(row, column), column, values[0]));
                    return step;
                }));
-        return guarded(all_hold(row_conditions_, at(row, form(0))), std::move(body));
+        return guarded(all_hold(row_conditions_.tested, at(row, form(0))), std::move(body));
     }
 
     /// A lane that is not taken keeps its value: it reads nothing, and adds nothing or, on the
@@ -579,8 +570,8 @@ class ContractionLowering {
     AffineForm depth_;       ///< the line of the panels that is being read
     std::vector<AxisRange> depth_loops_;
     Value depth_test_;
-    bool are_conditions_packed_ = false;      ///< panels hold only the points that count
-    std::vector<AffineForm> row_conditions_;  ///< at least 0 where a row is taken
+    bool are_conditions_packed_ = false;  ///< panels hold only the points that count
+    RowConditions row_conditions_;
     LaneMasks masks_;
     std::optional<LanePlaces> lane_places_;  ///< where two axes were flattened
     std::optional<LastTile> last_rows_;      ///< where that one overlaps the tile before it

@@ -138,4 +138,12 @@ Kernel without_guarded_reads(const Kernel& kernel) {
     return with_reads(kernel, [](const GuardedRead& read) { return read.otherwise; });
 }
 
+Value without_guarded_reads(const Value& value) {
+    Substitution to;
+    for_each_node({value}, [&](const Value& node) {
+        if (const auto read = guarded_read(node)) to.replace(node, read->otherwise);
+    });
+    return to(value);
+}
+
 }  // namespace ricci::codegen

@@ -34,5 +34,6 @@ struct GuardedRead {
 
 /// The kernel without its guarded reads: constants stand for them.
 [[nodiscard]] Kernel without_guarded_reads(const Kernel& kernel);
+[[nodiscard]] Value without_guarded_reads(const Value& value);
 
 }  // namespace ricci::codegen

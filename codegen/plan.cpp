@@ -75,8 +75,11 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);
     // AVX-512 stores elements that stand a few apart by masks.
     const bool side_by_side = !has_masked_stores(target);
+    const JoinedResidues joined = side_by_side ? JoinedResidues::never
+                                  : is_forced  ? JoinedResidues::always
+                                               : JoinedResidues::few_rows;
     result = with_residue_classes(std::move(result), is_forced ? 0 : least_points_of_classes,
-                                  side_by_side);
+                                  side_by_side, joined);
     // A sum without a point reads nothing any more.
     result = without_unread(std::move(result));
     SharedOperandLimits limits = is_forced ? SharedOperandLimits{.points = 0,

@@ -66,6 +66,21 @@ Body write_out(const AxisRange& range, Body body) {
     return loop;
 }
 
+/// The body at each point of an axis that its loop reaches.
+Body write_out_whole(const AxisRange& range, Body body) {
+    std::vector<AffineForm> inside;
+    const auto add = [&](AffineForm at_least_zero) {
+        const AffineForm last = form(range.axis.extent - 1) - form(range.axis.var);
+        const bool is_always = at_least_zero == form(range.axis.var) || at_least_zero == last;
+        if (!is_always) inside.push_back(std::move(at_least_zero));
+    };
+    for (const BoundTerm& term : range.lower) add(form(range.axis.var, term.divisor) - term.form);
+    for (const BoundTerm& term : range.upper)
+        add(term.form - form(range.axis.var, term.divisor) - form(term.divisor));
+    const AxisRange whole{range.axis, bound(0), bound(range.axis.extent)};
+    return write_out(whole, guarded(all_hold(inside, Substitution{}), std::move(body)));
+}
+
 /// Requests at each point of a loop, in any order: what is asked once for all points of a guard
 /// stands outside.
 Body write_out_requests(const AxisRange& range, Body requests) {
@@ -106,8 +121,8 @@ std::size_t loops_that_share_rows(const std::vector<AxisRange>& loops,
 }
 
 Body over_points(const std::vector<AxisRange>& loops, BeforePoints before, Body body,
-                 std::size_t kept, const Target& target) {
-    const std::size_t first = first_written_out(loops, kept, target);
+                 const WrittenOut& written, const Target& target) {
+    const std::size_t first = first_written_out(loops, written.none_before, target);
     Body requests;
     for (std::size_t i = loops.size(); i > first; --i) {
         append(before.others[i], std::move(body));
@@ -122,6 +137,10 @@ Body over_points(const std::vector<AxisRange>& loops, BeforePoints before, Body 
         append(all, std::move(body));
         if (i == 0) return all;
         const AxisRange& range = loops[i - 1];
+        if (std::ranges::find(written.always, range.axis.var) != written.always.end()) {
+            body = write_out_whole(range, std::move(all));
+            continue;
+        }
         body.clear();
         body.push_back(
             make_loop(range.axis.var, Bind::serial, range.lower, range.upper, std::move(all)));

@@ -24,11 +24,16 @@ struct BeforePoints {
                                                 const std::vector<Source>& rows,
                                                 const std::vector<Axis>& tile);
 
+/// Which loops are written out.
+struct WrittenOut {
+    std::size_t none_before = 0;     ///< of the first loops no innermost ones
+    std::vector<VarId> always = {};  ///< whatever their bounds, which each point tests
+};
+
 /// Serial loops around the body of a point, the first outermost. Of short vectors innermost loops
-/// of few points together are written out, but none of the first `kept` ones; their requests come
-/// before all of them: past a branch between two points LLVM moves operations whose operands it
-/// then keeps in memory.
+/// of few points together are written out; their requests come before all of them: past a branch
+/// between two points LLVM moves operations whose operands it then keeps in memory.
 [[nodiscard]] Body over_points(const std::vector<AxisRange>& loops, BeforePoints before, Body body,
-                               std::size_t kept, const Target& target);
+                               const WrittenOut& written, const Target& target);
 
 }  // namespace ricci::codegen

@@ -24,6 +24,7 @@
 #include "codegen/few_points.h"
 #include "codegen/gather_update.h"
 #include "codegen/group.h"
+#include "codegen/joined_residues.h"
 #include "codegen/latest_versions.h"
 #include "codegen/unread.h"
 #include "dsl/affine_form.h"
@@ -61,11 +62,13 @@ struct Block {
 
 class ResidueClasses {
   public:
-    ResidueClasses(BoundProgram program, double least_points, bool side_by_side)
+    ResidueClasses(BoundProgram program, double least_points, bool side_by_side,
+                   JoinedResidues joined)
         : program_(std::move(program)),
           make_(program_),
           least_points_(least_points),
-          side_by_side_(side_by_side) {}
+          side_by_side_(side_by_side),
+          joined_(joined) {}
 
     BoundProgram run() {
         std::vector<BoundEquation> equations = std::move(program_.equations);
@@ -272,6 +275,10 @@ class ResidueClasses {
                 add(of_equation(equation, block, residue));
             return classes;
         }
+        if (std::optional<BoundEquation> joined = of_all_residues(equation, block)) {
+            add(std::move(joined));
+            return classes;
+        }
         std::int64_t next = 0;
         for (std::int64_t residue = 0; residue < block.classes(); residue = next) {
             const BandRanges ranges = band_ranges(block, residue);
@@ -320,19 +327,52 @@ class ResidueClasses {
     /// The residues have the same ranges.
     std::optional<BoundEquation> of_band(const BoundEquation& equation, const Block& block,
                                          Range residues) {
-        const std::int64_t sigma = block.step < 0 ? -1 : 1;
         const BandRanges ranges = band_ranges(block, residues.low);
         const auto q = index_like(block.free, ranges.quotients);
         const auto m = index_like(block.solved, ranges.reduced);
         if (!q || !m) return std::nullopt;
-        const Expr y = make_.add(make_.times(make_.value(*m), sigma),
-                                 make_.times(make_.value(*q), -sigma * block.sign));
         Class of{*q, make_.integer(residues.low), std::nullopt};
         if (residues.low < residues.high) {
             of.index = index_like(block.free, residues);
             of.residue = make_.value(*of.index);
         }
-        return replaced(equation, block, of, y, m, std::nullopt);
+        return replaced(equation, block, of, solved_of_band(block, *q, *m), m, std::nullopt);
+    }
+    Expr solved_of_band(const Block& block, IndexId q, IndexId m) {
+        const std::int64_t sigma = block.step < 0 ? -1 : 1;
+        return make_.add(make_.times(make_.value(m), sigma),
+                         make_.times(make_.value(q), -sigma * block.sign));
+    }
+
+    /// All classes of a band as rows of one sum, where that makes better tiles.
+    std::optional<BoundEquation> of_all_residues(const BoundEquation& equation,
+                                                 const Block& block) {
+        const std::int64_t s = block.classes();
+        if (joined_ == JoinedResidues::never || s < 2) return std::nullopt;
+        BandRanges all = band_ranges(block, 0);
+        bool are_equal = true;
+        for (std::int64_t residue = 1; residue < s; ++residue) {
+            const BandRanges each = band_ranges(block, residue);
+            if (each.quotients != all.quotients) return std::nullopt;
+            are_equal &= each.reduced == all.reduced;
+            all.reduced.low = std::min(all.reduced.low, each.reduced.low);
+            all.reduced.high = std::max(all.reduced.high, each.reduced.high);
+        }
+        const BandIndices band{block.free, block.solved, s, all.reduced.high - all.reduced.low + 1};
+        if (are_equal || !joins_residues(program_, equation, band, joined_)) return std::nullopt;
+        const auto q = index_like(block.free, all.quotients);
+        const auto m = index_like(block.solved, all.reduced);
+        const auto residue = index_like(block.free, {0, s - 1});
+        if (!q || !m || !residue) return std::nullopt;
+        BoundEquation joined = replaced(equation, block, {*q, make_.value(*residue), residue},
+                                        solved_of_band(block, *q, *m), m, std::nullopt);
+        const Expr banded = make_.add(make_.times(make_.value(*m), s),
+                                      make_.times(make_.value(*residue), block.sign));
+        const Expr is_taken = make_.both(make_.compare(Op::ge, banded, make_.integer(block.low)),
+                                         make_.compare(Op::le, banded, make_.integer(block.high)));
+        joined.value = with_guarded_rows(make_, joined, *residue, is_taken);
+        joined.reduction->condition = make_.both(is_taken, joined.reduction->condition);
+        return joined;
     }
 
     std::optional<BoundEquation> of_equation(const BoundEquation& equation, const Block& block,
@@ -521,13 +561,15 @@ class ResidueClasses {
     std::map<TensorId, int> readers_;  ///< how many equations read a tensor, as they were
     double least_points_;
     bool side_by_side_;
+    JoinedResidues joined_;
     bool is_whole_ = true;  ///< every element is in a class, and of the target
 };
 
 }  // namespace
 
-BoundProgram with_residue_classes(BoundProgram program, double least_points, bool side_by_side) {
-    return ResidueClasses(std::move(program), least_points, side_by_side).run();
+BoundProgram with_residue_classes(BoundProgram program, double least_points, bool side_by_side,
+                                  JoinedResidues joined) {
+    return ResidueClasses(std::move(program), least_points, side_by_side, joined).run();
 }
 
 }  // namespace ricci::codegen

@@ -11,6 +11,9 @@ namespace ricci::codegen {
 
 namespace {
 
+/// Of axes that a register tile holds whole.
+constexpr std::int64_t few_rows = 8;
+
 /// Part of an axis, half-open.
 struct Part {
     std::int64_t lower = 0;
@@ -77,6 +80,18 @@ std::optional<Cut> for_masks(const Kernel& kernel, const Decision& decision, Cut
     return cut.core.length() >= least_vectors * rules.lanes ? std::optional(cut) : std::nullopt;
 }
 
+/// Whether all points that the kernel's conditions leave lie in the core.
+bool is_settled(const Kernel& kernel, const AxisRanges& ranges, const Decision& decision) {
+    const std::optional<IndexRange> range = ranges.of(decision.form);
+    const auto holds = [&](const AffineForm& at_least_zero) {
+        return std::ranges::find(kernel.conditions.at_least_zero, at_least_zero) !=
+               kernel.conditions.at_least_zero.end();
+    };
+    if (!range) return false;
+    return (range->low >= decision.core.low || holds(decision.form - form(decision.core.low))) &&
+           (range->high <= decision.core.high || holds(form(decision.core.high) - decision.form));
+}
+
 }  // namespace
 
 Kernel slice(const Kernel& kernel, std::size_t axis, std::int64_t lower, std::int64_t upper,
@@ -109,6 +124,10 @@ std::vector<Kernel> split_cases(const Kernel& kernel, const CaseRules& rules) {
         auto cut = best_cut(core, ranges, decision, cores);
         const bool is_guarded = std::ranges::find(of_points, decision) == of_points.end();
         if (cut && is_guarded) cut = for_masks(core, decision, *cut, rules);
+        // Rows of one tile (codegen/joined_residues.h): only panels hold other points.
+        if (cut && is_guarded && kernel.free[cut->axis].extent <= few_rows &&
+            is_settled(kernel, ranges, decision))
+            cut = std::nullopt;
         if (cut) cores[cut->axis] = cut->core;
     }
     // One axis after the other: what lies outside its core is a border along all axes not cut yet.

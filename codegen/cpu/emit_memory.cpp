@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/GlobalVariable.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -240,7 +241,24 @@ void NestEmitter::mark(const Store& store, const Access& access, llvm::StoreInst
                              llvm::MDNode::get(ir_.getContext(), one));
 }
 
+/// A mask that is known when the kernel is compiled, as that of a row of fourteen elements, from
+/// memory: LLVM makes a choice by a constant a shuffle, and a masked multiply-add three
+/// instructions.
+llvm::Value* NestEmitter::unknown_mask(llvm::Value* mask) {
+    auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+    const bool is_some = known != nullptr && !known->isAllOnesValue() && !known->isNullValue();
+    if (!is_some || lanes_ < 8 || !mask->getType()->getScalarType()->isIntegerTy(1)) return mask;
+    auto* bits = ir_.getIntNTy(lanes_);
+    auto* memory = new llvm::GlobalVariable(*function_->getParent(), bits, true,
+                                            llvm::GlobalValue::PrivateLinkage,
+                                            llvm::ConstantExpr::getBitCast(known, bits), "mask");
+    return ir_.CreateBitCast(ir_.CreateLoad(bits, memory, true), mask->getType());
+}
+
 void NestEmitter::store_lanes(const Store& store, const Access& access, Wide value) {
+    const Buffer& buffer = nest_.at(store.buffer);
+    const bool is_mask = buffer.space == Space::registers && buffer.dtype == DType::boolean;
+    if (is_mask && has_masked_stores(target_)) value = wide(unknown_mask(value.value()));
     Wide lanes = to_memory(store.buffer, value);
     const llvm::Align element_align(size_bytes(nest_.at(store.buffer).dtype));
     if (has_masked_stores(target_) && has_short_steps(store.buffer, access))

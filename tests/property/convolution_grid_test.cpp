@@ -160,6 +160,10 @@ std::size_t check_result(const Program& program, const Arguments& arguments, Way
     BoundProgram classes = codegen::with_residue_classes(bound, 0);
     classes.outputs = {classes.equations.back().target};
     CHECK(values_of(runtime::evaluate(classes, given)[0]) == expected);
+    BoundProgram joined =
+        codegen::with_residue_classes(bound, 0, false, codegen::JoinedResidues::always);
+    joined.outputs = {joined.equations.back().target};
+    CHECK(values_of(runtime::evaluate(joined, given)[0]) == expected);
     BoundProgram side_by_side = codegen::with_residue_classes(bound, 0, true);
     side_by_side.outputs = {side_by_side.equations.back().target};
     CHECK(values_of(runtime::evaluate(side_by_side, given)[0]) == expected);

@@ -31,18 +31,12 @@ struct Case {
     const char* name;
 };
 constexpr std::array cases = {
-    Case{Forced::tiles, "tiles"},
-    Case{Forced::reduced_lanes, "reduced_lanes"},
-    Case{Forced::free_lanes, "free_lanes"},
-    Case{Forced::scalar, "scalar"},
-    Case{Forced::chains, "chains"},
-    Case{Forced::no_chains, "no_chains"},
-    Case{Forced::slices, "slices"},
-    Case{Forced::two_levels, "two_levels"},
-    Case{Forced::joint_sums, "joint_sums"},
-    Case{Forced::rewritings, "rewritings"},
-    Case{Forced::scans, "scans"},
-    Case{Forced::chains_across, "chains_across"},
+    Case{Forced::tiles, "tiles"},           Case{Forced::reduced_lanes, "reduced_lanes"},
+    Case{Forced::free_lanes, "free_lanes"}, Case{Forced::scalar, "scalar"},
+    Case{Forced::chains, "chains"},         Case{Forced::no_chains, "no_chains"},
+    Case{Forced::slices, "slices"},         Case{Forced::two_levels, "two_levels"},
+    Case{Forced::joint_sums, "joint_sums"}, Case{Forced::rewritings, "rewritings"},
+    Case{Forced::scans, "scans"},           Case{Forced::chains_across, "chains_across"},
 };
 
 /// A machine of the seed's width, whose first-level cache holds next to nothing, the second few
@@ -63,11 +57,13 @@ Target small_target(std::uint64_t seed, Forced forced) {
             .forced = forced};
 }
 
+using codegen::JoinedResidues;
+
 /// The program with the sums that these rewritings make: for tiles and lanes.
-BoundProgram rewritten(BoundProgram program, bool side_by_side) {
+BoundProgram rewritten(BoundProgram program, bool side_by_side, JoinedResidues joined) {
     program = codegen::with_split_quotients(std::move(program));
     program = codegen::with_residue_classes(codegen::with_few_points(std::move(program)), 0,
-                                            side_by_side);
+                                            side_by_side, joined);
     return codegen::with_shared_operands(std::move(program), {.points = 0,
                                                               .reuse = 1,
                                                               .users = 1,
@@ -101,7 +97,8 @@ class Subject {
         expected_ = runtime::evaluate_with_bounds(program_, values);
         for (std::size_t i = 0; i < values.size(); ++i)
             arguments_.push_back(values[i].to(program_.at(program_.arguments[i]).dtype));
-        if (seed % 2 == 1) program_ = rewritten(std::move(program_), seed % 4 == 1);
+        const auto joined = seed % 8 == 3 ? JoinedResidues::always : JoinedResidues::never;
+        if (seed % 2 == 1) program_ = rewritten(std::move(program_), seed % 4 == 1, joined);
     }
 
     /// What leaves the reference's bounds, by strategy.
