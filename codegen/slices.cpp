@@ -95,7 +95,8 @@ class Finder {
 
     /// Any kernel whose writes stand at affine places and which has points.
     [[nodiscard]] bool may_be_member(const Kernel& kernel) const {
-        if (shared_ == Shared::lines && kernel.body && is_rows_against_columns(kernel))
+        if (shared_ == Shared::lines && has_short_vectors(builder_.target()) && kernel.body &&
+            is_rows_against_columns(kernel))
             return false;
         if (kernel.carry) return false;  // a walk over whole rows
         const bool is_computed = std::ranges::any_of(
@@ -376,9 +377,11 @@ class Finder {
         std::vector<Common> axes;
         std::vector<Common> batch;
         std::int64_t slices = 1;
+        double bytes = 0;
         for (const Common& axis : common_) {
+            if (!moves_columns(axis)) break;
             axes.push_back(axis);
-            double bytes = 0;
+            bytes = 0;
             for (const auto& [place, uses] : uses_)
                 bytes += bytes_of(place, double(walk(uses, axes).span()));
             if (bytes > budget() / 2) {
@@ -390,6 +393,8 @@ class Finder {
             const std::int64_t block = std::clamp<std::int64_t>(
                 std::min(std::int64_t(budget() / 2 / bytes), busy), 1, axis.extent);
             const std::int64_t whole = axis.extent / block;
+            if (!is_forced_ && products() > 0 && slices * whole < enough_slices)
+                return std::nullopt;
             SlicedKernels result{.members = members_, .loops = {}};
             result.loops.push_back(sliced(batch, axis, 0, block, whole, inner));
             if (axis.extent % block != 0)
@@ -397,7 +402,27 @@ class Finder {
                     sliced(batch, axis, whole * block, axis.extent % block, 1, inner));
             return result;
         }
-        return std::nullopt;
+        // Products take longer than lines that come from the last cache.
+        if (products() == 0 || batch.empty() || slices < enough_slices || bytes > 4 * budget())
+            return std::nullopt;
+        SlicedKernels result{.members = members_, .loops = {}};
+        result.loops.push_back(sliced(batch, std::nullopt, 0, 1, 1, inner));
+        return result;
+    }
+    /// Whether an axis moves all operands of products but what caches hold: of slices of rows alone
+    /// each would read all columns again.
+    [[nodiscard]] bool moves_columns(const Common& axis) const {
+        for (std::size_t m = 0; m < members_.size(); ++m) {
+            if (!member(m).body || !is_rows_against_columns(member(m))) continue;
+            for (const Touch& touch : touches(member(m))) {
+                const Buffer& buffer = member(m).nest.at(touch.buffer);
+                const double bytes = double(buffer.elements) * double(size_bytes(buffer.dtype));
+                if (touch.is_reduced && 2 * bytes > budget() &&
+                    touch.address.coefficient(axis.of_member[m].var) == 0)
+                    return false;
+            }
+        }
+        return true;
     }
     /// Whether several members write parts of a buffer that another one reads.
     [[nodiscard]] bool is_joined(std::size_t place) const {

@@ -11,9 +11,10 @@
 //     those of the slices beside it;
 //   - of which two are rows against columns, or one that passes on much more than all else that is
 //     touched, and which pass on more than caches hold, in slices that are enough to keep threads
-//     busy; or, along the axes with the longest steps, some that are no such products and write
-//     elements of the same cache lines of an array larger than caches, as residue classes of rows
-//     do: the lines of a slice stay in a cache until all have written theirs;
+//     busy; or, along the axes with the longest steps, some that write elements of the same cache
+//     lines of an array larger than caches, as residue classes of rows do: the lines of a slice
+//     stay in a cache until all have written theirs. Products among these only with AVX-512, and
+//     along axes that move all of their operands but what caches hold;
 //   - that follow each other, or may: what stands between two of them depends on neither.
 // Slices are along axes that every operand of a product has, and along blocks of one further axis.
 #pragma once

@@ -170,6 +170,35 @@ TEST_CASE("kernels that write elements of the same lines run slice by slice") {
                  {{"dY", array({512, 56, 113})}}) == 0);
 }
 
+TEST_CASE("products that write elements of the same lines run image by image") {
+    const auto classes = [](std::int64_t n, std::int64_t channels, std::int64_t size) {
+        const std::string extent = std::to_string(2 * size + 1);
+        return std::pair(
+            "dX[n,c,t,u] := sum[o,y,x | t-2*y >= 0 && t-2*y < 3 && u-2*x >= 0 && u-2*x < "
+            "3](dY[n,o,y,x]*W[o,c,t-2*y,u-2*x]) where t in 0:" +
+                extent + ", u in 0:" + extent,
+            Signature{{"dY", array({n, channels, size, size})},
+                      {"W", array({channels, channels, 3, 3})}});
+    };
+    const auto [small, few] = classes(3, 5, 6);
+    const BoundProgram program = bound(small, few);
+    CHECK(slices(codegen::plan(program, example_target(64))) == 0);
+    Target target = example_target(64);
+    target.forced = Forced::slices;
+    CHECK(slices(codegen::plan(program, target)) > 0);
+    CHECK(interpreted_difference(program, few, target) == "");
+    const auto [large, many] = classes(40, 64, 28);
+    const codegen::Plan plan = codegen::plan(bound(large, many), example_target(64));
+    CHECK(slices(plan) == 40);
+    // Weights are packed once.
+    CHECK(plan.slice_loops.front().last_step - plan.slice_loops.front().first_step == 4);
+    // Of few images threads would wait; of such weights each slice would read them all again.
+    const auto [short_batch, eight] = classes(8, 64, 56);
+    CHECK(slices(short_batch, eight) == 0);
+    const auto [wide, deep] = classes(40, 256, 14);
+    CHECK(slices(wide, deep) == 0);
+}
+
 TEST_CASE("the gradient of overlapping pools, slice by slice") {
     const std::string forward =
         "Y[n,y,x] := max[r in 0:3, s in 0:3](X[n,2*y+r,2*x+s]) where y in 0:3, x in 0:4";
