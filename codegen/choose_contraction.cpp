@@ -120,7 +120,8 @@ class Chooser {
         choice_.row_axis = longest;
         choice_.whole_rows.clear();
     }
-    /// Whether registers hold all rows of the axes together.
+    /// Tiles that hold all rows of the axes together. False where registers do not, and will not
+    /// with further axes.
     bool consider_all_rows(std::optional<ContractionChoice>& best) {
         if (!conditions_allow(may_be_whole(choice_.row_axis.var))) return true;
         choice_.tile.rows = choice_.row_axis.extent;

@@ -98,7 +98,8 @@ class Finder {
         const bool is_extreme = kernel_.reducer == Reducer::max || kernel_.reducer == Reducer::min;
         result_.body = regroup(kernel_.body, is_extreme);
         if (result_.row_operands.empty() || result_.column_operands.empty()) return std::nullopt;
-        // Panels hold what guarded reads of joined residues give (codegen/joined_residues.h).
+        // Beside masked lanes rows with conditions are read from panels, which hold what guarded
+        // reads give (codegen/joined_residues.h).
         const bool has_both = result_.row_condition && result_.column_condition;
         result_.body_cost = body_cost(has_both ? with_plain_reads(kernel_) : kernel_);
         return std::move(result_);

@@ -387,6 +387,7 @@ class ContractionLowering {
         return over_points(depth_loops_, std::move(before), guarded(depth_test_, std::move(body)),
                            written, builder_.target());
     }
+
     /// What a tile reads side by side.
     [[nodiscard]] std::vector<TileRun> runs() const {
         std::vector<TileRun> runs;

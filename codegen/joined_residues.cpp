@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "codegen/taken_rows.h"
 #include "dsl/affine_form.h"
 #include "dsl/prove.h"
 #include "dsl/walk.h"
@@ -21,8 +22,8 @@ constexpr std::int64_t most_rows = 12;
 /// Tiles of so many rows do not wait for their columns: transposed convolutions of 8x64x56x56 to
 /// four channels, 4x4 and stride 2, take 2.5 ms with two classes joined, 2.1 with none (Zen 4).
 constexpr std::int64_t enough_rows = 4;
-/// Points of a band that are written out in a tile, each with the rows that it is of.
-constexpr std::int64_t most_points = 4;
+/// Points of a band, each of which is written out in a tile with the rows that it is of.
+constexpr std::int64_t most_points_of_band = 4;
 /// Of the reduced indices that no condition ties to others: shorter sums are written as fast as
 /// computed.
 constexpr std::int64_t least_depth = 8;
@@ -76,6 +77,7 @@ bool is_tied(const BoundEquation& equation, IndexId id, const Indices& others) {
 struct Rows {
     std::int64_t own = 1;
     std::int64_t joined = 1;
+    Indices residues;
 };
 Rows rows_of(const BoundProgram& program, const BoundEquation& equation, const BandIndices& band,
              const Sides& sides) {
@@ -92,6 +94,7 @@ Rows rows_of(const BoundProgram& program, const BoundEquation& equation, const B
         if (is_place && is_tied_to_columns) continue;  // of a band that is to be gone through
         std::int64_t& of_kind = is_tied_to_columns ? rows.joined : rows.own;
         of_kind = std::min(of_kind * program.at(id).extent(), most_rows + 1);
+        if (is_tied_to_columns) rows.residues.insert(number);
     }
     return rows;
 }
@@ -101,9 +104,14 @@ Rows rows_of(const BoundProgram& program, const BoundEquation& equation, const B
 bool joins_residues(const BoundProgram& program, const BoundEquation& equation,
                     const BandIndices& band, JoinedResidues which) {
     const std::optional<Sides> sides = sides_of(program, equation, band);
-    if (!sides || band.points > most_points) return false;
+    if (!sides || band.points > most_points_of_band) return false;
     const Rows rows = rows_of(program, equation, band, *sides);
     if (rows.own * rows.joined * band.classes > most_rows) return false;
+    std::int64_t points = band.points;  // of all bands together
+    for (const IndexId id : equation.reduction->indices)
+        if (is_tied(equation, id, rows.residues))
+            points = std::min(points * program.at(id).extent(), most_written_out + 1);
+    if (points > most_written_out) return false;
     if (which != JoinedResidues::few_rows) return which == JoinedResidues::always;
     Indices all;
     for (const std::vector<IndexId>* ids : {&equation.indices, &equation.reduction->indices})

@@ -8,7 +8,8 @@
 //         sum[o, m | 0 <= 2*m + rho < 7](dO[o,q-m]*(0 <= 2*m + rho < 7 ? F[o,c,2*m+rho] : 0))
 //
 // whose conditions say of which rows a point m is: tiles leave the other ones out, so that no
-// operation is done that single classes would not do (codegen/contraction_tiles.h).
+// operation is done that single classes would not do (codegen/taken_rows.h). The choice is for
+// panels, which hold all points: places outside of F are brought inside, and 0 stands for them.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +40,8 @@ enum class JoinedResidues : std::uint8_t {
 [[nodiscard]] bool joins_residues(const BoundProgram& program, const BoundEquation& equation,
                                   const BandIndices& band, JoinedResidues which);
 
-/// The value of an equation with each read at places of an index as a choice between the element,
-/// where the condition holds, and 0. Other points read elements that they do not take.
+/// The value of an equation with a choice for each read that a residue may move out of its array:
+/// the element where the condition holds, else 0, which no sum takes.
 [[nodiscard]] Expr with_guarded_rows(EquationMaker& make, const BoundEquation& equation,
                                      IndexId residue, Expr condition);
 

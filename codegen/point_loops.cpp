@@ -122,7 +122,7 @@ std::size_t loops_that_share_rows(const std::vector<AxisRange>& loops,
 
 Body over_points(const std::vector<AxisRange>& loops, BeforePoints before, Body body,
                  const WrittenOut& written, const Target& target) {
-    const std::size_t first = first_written_out(loops, written.none_before, target);
+    const std::size_t first = first_written_out(loops, written.kept, target);
     Body requests;
     for (std::size_t i = loops.size(); i > first; --i) {
         append(before.others[i], std::move(body));

@@ -26,7 +26,7 @@ struct BeforePoints {
 
 /// Which loops are written out.
 struct WrittenOut {
-    std::size_t none_before = 0;     ///< of the first loops no innermost ones
+    std::size_t kept = 0;            ///< so many first loops, though of few points, are not
     std::vector<VarId> always = {};  ///< whatever their bounds, which each point tests
 };
 

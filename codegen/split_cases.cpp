@@ -11,8 +11,8 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Of axes that a register tile holds whole.
-constexpr std::int64_t few_rows = 8;
+/// Of axes that a register tile holds whole beside others, as residues of a stride.
+constexpr std::int64_t short_axis = 8;
 
 /// Part of an axis, half-open.
 struct Part {
@@ -125,7 +125,7 @@ std::vector<Kernel> split_cases(const Kernel& kernel, const CaseRules& rules) {
         const bool is_guarded = std::ranges::find(of_points, decision) == of_points.end();
         if (cut && is_guarded) cut = for_masks(core, decision, *cut, rules);
         // Rows of one tile (codegen/joined_residues.h): only panels hold other points.
-        if (cut && is_guarded && kernel.free[cut->axis].extent <= few_rows &&
+        if (cut && is_guarded && kernel.free[cut->axis].extent <= short_axis &&
             is_settled(kernel, ranges, decision))
             cut = std::nullopt;
         if (cut) cores[cut->axis] = cut->core;

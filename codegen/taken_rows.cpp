@@ -10,9 +10,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Points that are written out: each has its own loops over what else is summed.
-constexpr std::int64_t most_points = 16;
-
 bool mentions_any(const AffineForm& form, const std::vector<Axis>& axes) {
     return std::ranges::any_of(axes,
                                [&](const Axis& axis) { return form.coefficient(axis.var) != 0; });
@@ -64,7 +61,7 @@ TakenRows taken_rows(const Kernel& kernel, const ContractionChoice& choice) {
                 return form.coefficient(axis.var) != 0;
             }))
             result.axes.push_back(axis);
-    if (result.axes.empty() || points(result.axes) > most_points) return {};
+    if (result.axes.empty() || points(result.axes) > most_written_out) return {};
     Points point(result.axes);
     for (std::int64_t i = 0; i < points(result.axes); ++i, point.next()) {
         std::int64_t taken = 0;

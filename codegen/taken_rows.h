@@ -8,6 +8,9 @@
 
 namespace ricci::codegen {
 
+/// Points that are written out: each has its own loops over what else is summed.
+inline constexpr std::int64_t most_written_out = 16;
+
 struct TakenRows {
     std::vector<Axis> axes;          ///< reduced ones, which say which rows are taken
     std::vector<std::int64_t> rows;  ///< how many at each of their points

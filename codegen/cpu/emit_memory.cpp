@@ -243,8 +243,8 @@ void NestEmitter::mark(const Store& store, const Access& access, llvm::StoreInst
 
 /// A mask that is known when the kernel is compiled, as that of a row of fourteen elements, from
 /// memory: LLVM makes a choice by a constant a shuffle, and a masked multiply-add three
-/// instructions.
-llvm::Value* NestEmitter::unknown_mask(llvm::Value* mask) {
+/// instructions. It does not see through a volatile load.
+llvm::Value* NestEmitter::opaque_mask(llvm::Value* mask) {
     auto* known = llvm::dyn_cast<llvm::Constant>(mask);
     const bool is_some = known != nullptr && !known->isAllOnesValue() && !known->isNullValue();
     if (!is_some || lanes_ < 8 || !mask->getType()->getScalarType()->isIntegerTy(1)) return mask;
@@ -258,7 +258,7 @@ llvm::Value* NestEmitter::unknown_mask(llvm::Value* mask) {
 void NestEmitter::store_lanes(const Store& store, const Access& access, Wide value) {
     const Buffer& buffer = nest_.at(store.buffer);
     const bool is_mask = buffer.space == Space::registers && buffer.dtype == DType::boolean;
-    if (is_mask && has_masked_stores(target_)) value = wide(unknown_mask(value.value()));
+    if (is_mask && has_masked_stores(target_)) value = wide(opaque_mask(value.value()));
     Wide lanes = to_memory(store.buffer, value);
     const llvm::Align element_align(size_bytes(nest_.at(store.buffer).dtype));
     if (has_masked_stores(target_) && has_short_steps(store.buffer, access))

@@ -213,7 +213,7 @@ class NestEmitter {
     llvm::Value* lane_pointers(BufferId buffer, const Access& access);
     void store(const Store& store);
     void store_lanes(const Store& store, const Access& access, Wide value);
-    llvm::Value* unknown_mask(llvm::Value* mask);
+    llvm::Value* opaque_mask(llvm::Value* mask);
     [[nodiscard]] std::optional<unsigned> first_lanes(llvm::Value* mask) const;
     void store_first(unsigned count, Wide lanes, llvm::Value* pointer, llvm::Align align);
     void store_last_lane(const Store& store, const Access& access, Wide value);

@@ -94,6 +94,22 @@ TEST_CASE("classes are joined where registers hold all their rows and single one
     CHECK(equations({.image = 30, .kernel = 11}) == 4);
 }
 
+TEST_CASE("of three bands no more are joined than tiles write out points of") {
+    const auto volume = [](std::int64_t kernel) {
+        const std::string k = std::to_string(kernel);
+        const std::string sum =
+            "sum[o,x,y,z | t-2*x+1 >= 0 && t-2*x+1 < " + k + " && u-2*y+1 >= 0 && u-2*y+1 < " + k +
+            " && v-2*z+1 >= 0 && v-2*z+1 < " + k + "](dY[o,x,y,z]*W[o,c,t-2*x+1,u-2*y+1,v-2*z+1])";
+        const BoundProgram program =
+            bound("dX[c,t,u,v] := " + sum + " where t in 0:8, u in 0:8, v in 0:8",
+                  {{"dY", array({9, 4, 4, 4})}, {"W", array({9, 1, kernel, kernel, kernel})}});
+        return codegen::with_residue_classes(program, 0, false, JoinedResidues::always)
+            .equations.size();
+    };
+    CHECK(volume(3) == 1);
+    CHECK(volume(5) == 2);
+}
+
 TEST_CASE("joined classes compute what single ones do") {
     for (const std::int64_t channels : {1, 2, 3})
         for (const std::int64_t kernel : {2, 3, 4, 5, 7})
