@@ -4,7 +4,9 @@
 // its gradients, against loops: as equations, as equations by residue class, and compiled.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include <doctest/doctest.h>
@@ -236,6 +238,38 @@ TEST_CASE("convolutions of two dimensions and their gradients agree with loops")
         if (each.a.size() * each.f.size() > 20'000) continue;
         (void)check_case(each, n % 10 == 0 ? Ways::compiled_too : Ways::evaluated);
     }
+}
+
+TEST_CASE("infinities and NaN reach the results of joined classes that they belong to, alone") {
+    // Large enough to be one product (codegen/joined_residues.h), with lanes to spare.
+    const std::string text =
+        "dX[c,t,p] := sum[o,y,x | t-2*y+1 >= 0 && t-2*y+1 < 3 && p-2*x+1 >= 0 && p-2*x+1 < 3]"
+        "(dY[o,y,x]*W[o,c,t-2*y+1,p-2*x+1]) where t in 0:18, p in 0:18";
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    std::vector<double> dy(10 * 9 * 9, 1);
+    std::vector<double> w(10 * 3 * 3 * 3, 2);
+    dy[3 * 81 + 4 * 9 + 8] = infinite;
+    dy[0] = std::numeric_limits<double>::quiet_NaN();
+    w[5 * 27 + 9 + 2] = -infinite;
+    const Array gradient = array(dy, {10, 9, 9});
+    const Array weights = array(w, {10, 3, 3, 3});
+    Signature signature;
+    for (const auto& [name, given] : {std::pair("dY", gradient), std::pair("W", weights)}) {
+        signature[name].dtype = DType::f64;
+        signature[name].shape = given.shape();
+    }
+    const Program program = parse_program(text);
+    const BoundProgram bound = ricci::bind(canonicalise(program), signature);
+    const std::vector<double> expected =
+        values_of(runtime::evaluate(bound, {gradient, weights})[0]);
+    const std::vector<double> computed =
+        values_of(Function(program)({{"dY", gradient}, {"W", weights}}));
+    REQUIRE(computed.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        CAPTURE(i);
+        CHECK((computed[i] == expected[i] || (std::isnan(computed[i]) && std::isnan(expected[i]))));
+    }
+    CHECK(std::ranges::count_if(expected, [](double x) { return std::isfinite(x); }) > 100);
 }
 
 }  // namespace
