@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/fold_indices.h"
+#include "codegen/kernel_places.h"
 #include "codegen/lower.h"
 #include "codegen/nest_walk.h"
 
@@ -28,15 +29,35 @@ bool tells_places(const Value& value, const Axis& axis) {
     return difference.terms.size() == 1 && difference.coefficient(axis.var) != 0;
 }
 
-/// A free axis of few places that terms tell apart, if there is one.
+/// Whether conditions choose points along the axis.
+bool is_chosen_by(const Axis& axis, const Conditions& conditions) {
+    const auto moves = [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; };
+    return std::ranges::any_of(conditions.at_least_zero, moves) ||
+           std::ranges::any_of(conditions.equal_zero, moves) ||
+           (conditions.rest && depends_on(conditions.rest, axis.var));
+}
+
+/// What joins the points of a reduction in any order; nothing of others.
+std::optional<Op> joining(const Kernel& kernel) {
+    if (kernel.reducer == Reducer::sum) return Op::add;
+    if (kernel.reducer == Reducer::prod) return Op::mul;
+    if (kernel.reducer == Reducer::max) return Op::max;
+    if (kernel.reducer == Reducer::min) return Op::min;
+    return std::nullopt;
+}
+
+/// An axis of few places that terms tell apart, if there is one: reduced, or free where nothing is.
 std::optional<Axis> find_case_axis(const Kernel& kernel) {
     std::optional<Axis> found;
-    for_each_node(written_values(kernel), [&](const Value& value) {
-        for (const Axis& axis : kernel.free)
-            if (axis.extent > 1 && axis.extent * std::ssize(kernel.writes) <= most_case_places &&
-                tells_places(value, axis))
-                found = axis;
-    });
+    const std::int64_t most =
+        most_case_places / std::max<std::int64_t>(1, std::ssize(kernel.writes));
+    for_each_node(kernel.body ? std::vector{kernel.body} : written_values(kernel),
+                  [&](const Value& value) {
+                      for (const Axis& axis : kernel.body ? kernel.reduced : kernel.free)
+                          if (axis.extent > 1 && axis.extent <= most && tells_places(value, axis) &&
+                              !is_chosen_by(axis, kernel.conditions))
+                              found = axis;
+                  });
     return found;
 }
 
@@ -54,7 +75,24 @@ Value without_zeros(const Value& value) {
     return terms.size() == 1 ? terms[0] : make_operation(Op::add, std::move(terms), value->dtype);
 }
 
+/// The term of each place, joined.
+Kernel joined_terms(const Kernel& kernel, const Axis& axis) {
+    Kernel result = kernel;
+    std::erase(result.reduced, axis);
+    std::vector<Value> terms;
+    for (std::int64_t place = 0; place < axis.extent; ++place) {
+        Substitution here;
+        here.replace(axis.var, form(place));
+        terms.push_back(here(kernel.body));
+    }
+    result.body = make_operation(*joining(kernel), std::move(terms), kernel.body->dtype);
+    (void)fold_indices(result);
+    return result;
+}
+
+/// A write for each place.
 Kernel written_out(const Kernel& kernel, const Axis& axis) {
+    if (kernel.body) return joined_terms(kernel, axis);
     Kernel result = kernel;
     std::erase(result.free, axis);
     result.writes.clear();
@@ -84,10 +122,15 @@ double cycles_of(const Kernel& kernel, const Target& target) {
 }  // namespace
 
 void write_out_cases(Kernel& kernel, const Target& target) {
-    if (kernel.body || kernel.has_meeting_writes() || !kernel.conditions.is_empty()) return;
+    if (kernel.body) {
+        // Products have panels, in which terms are computed once.
+        if (!joining(kernel) || kernel.carry || is_rows_against_columns(kernel)) return;
+    } else if (kernel.has_meeting_writes() || !kernel.conditions.is_empty()) {
+        return;
+    }
     Kernel best = kernel;
     while (const std::optional<Axis> axis = find_case_axis(best)) best = written_out(best, *axis);
-    if (best.writes.size() == kernel.writes.size()) return;
+    if (best.writes.size() == kernel.writes.size() && best.body == kernel.body) return;
     if (target.forced == Forced::rewritings || cycles_of(best, target) < cycles_of(kernel, target))
         kernel = std::move(best);
 }

@@ -80,6 +80,10 @@ std::optional<IndexRange> range_of(
     return wrapped(all, dtype);
 }
 
+std::optional<IndexRange> range_of(const Constant& constant, DType dtype) {
+    return wrapped(known({constant.integer, constant.integer}), dtype);
+}
+
 std::optional<IndexRange> range_of(const Convert& convert, DType dtype,
                                    const std::optional<IndexRange>& operand) {
     if (!is_integer(convert.a->dtype) && convert.a->dtype != DType::boolean) return range_of(dtype);
@@ -89,8 +93,7 @@ std::optional<IndexRange> range_of(const Convert& convert, DType dtype,
 std::optional<IndexRange> TermRanges::of(const Value& value) {
     if (const auto found = known_.find(value); found != known_.end()) return found->second;
     const std::optional<IndexRange> range = match(
-        value->term,
-        [&](const Constant& constant) { return known({constant.integer, constant.integer}); },
+        value->term, [&](const Constant& constant) { return range_of(constant, value->dtype); },
         [&](const Operate& operate) {
             return range_of(operate, value->dtype, [&](const Value& arg) { return of(arg); });
         },

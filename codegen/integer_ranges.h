@@ -28,6 +28,8 @@ namespace ricci::codegen {
 [[nodiscard]] std::optional<IndexRange> range_of(
     const Operate& operate, DType dtype,
     const std::function<std::optional<IndexRange>(const Value&)>& of);
+/// The one value of a number; nothing of u64 that i64 does not hold.
+[[nodiscard]] std::optional<IndexRange> range_of(const Constant& constant, DType dtype);
 /// The values of a conversion to a type, by those of its operand.
 [[nodiscard]] std::optional<IndexRange> range_of(const Convert& convert, DType dtype,
                                                  const std::optional<IndexRange>& operand);

@@ -15,6 +15,7 @@
 #include "codegen/guarded_reads.h"
 #include "codegen/integer_ranges.h"
 #include "codegen/nest_build.h"
+#include "codegen/nest_ranges.h"
 #include "codegen/nest_walk.h"
 #include "codegen/passes.h"
 
@@ -23,84 +24,7 @@ namespace ricci::codegen {
 namespace {
 
 bool is_narrow(const std::optional<IndexRange>& range) { return is_within(range, DType::i32); }
-
-/// The values of integer terms where they stand.
-class Ranges {
-  public:
-    /// Loads from these registers of i64 give what i32 holds.
-    std::set<BufferId> narrow_registers;
-
-    void enter(const Loop& loop) {
-        std::optional<IndexRange> range;
-        for (const BoundTerm& upper : loop.upper) {
-            const auto last = of(upper.form);
-            if (!last) continue;
-            const std::int64_t high = floor_div(last->high, upper.divisor) - 1;
-            range = IndexRange{0, range ? std::min(range->high, high) : high};
-        }
-        std::optional<std::int64_t> low;
-        for (const BoundTerm& lower : loop.lower)
-            if (const auto first = of(lower.form)) {
-                const std::int64_t least = ceil_div(first->low, lower.divisor);
-                low = std::max(low.value_or(least), least);
-            }
-        // Lanes that a mask leaves out count, too.
-        if (loop.bind == Bind::vector && loop.upper.front().form.is_constant())
-            range = IndexRange{0, loop.upper.front().form.constant - 1};
-        vars_.erase(loop.var);
-        if (range && low) vars_[loop.var] = {*low, std::max(*low, range->high)};
-    }
-    void enter(const LetVar& let) {
-        const auto form = of(let.form);
-        vars_.erase(let.var);
-        if (let.modulus > 0)
-            vars_[let.var] = {0, let.modulus - 1};
-        else if (form)
-            vars_[let.var] = {floor_div(form->low, let.divisor),
-                              floor_div(form->high, let.divisor)};
-    }
-    void enter(const Let& let) {
-        lets_.erase(let.number);
-        if (const auto range = of(let.value)) lets_[let.number] = *range;
-    }
-
-    [[nodiscard]] std::optional<IndexRange> of(const AffineForm& form) const {
-        IndexRange range{form.constant, form.constant};
-        if (!known(range)) return std::nullopt;
-        for (const AffineForm::Term& term : form.terms) {
-            const auto found = vars_.find(term.var);
-            if (found == vars_.end() || !known({term.coefficient, term.coefficient}))
-                return std::nullopt;
-            const std::int64_t a = term.coefficient * found->second.low;
-            const std::int64_t b = term.coefficient * found->second.high;
-            range = {range.low + std::min(a, b), range.high + std::max(a, b)};
-            if (!known(range)) return std::nullopt;
-        }
-        return range;
-    }
-    /// Of an integer of any type.
-    [[nodiscard]] std::optional<IndexRange> of(const Value& value) const {
-        return match(
-            value->term,
-            [&](const Constant& constant) { return known({constant.integer, constant.integer}); },
-            [&](const VarValue& var) { return of(var.form); },
-            [&](const Load& load) {
-                return range_of(narrow_registers.contains(load.buffer) ? DType::i32 : value->dtype);
-            },
-            [&](const Convert& convert) { return range_of(convert, value->dtype, of(convert.a)); },
-            [&](const Operate& operate) {
-                return range_of(operate, value->dtype, [&](const Value& arg) { return of(arg); });
-            },
-            [&](const LetValue& let) {
-                const auto found = lets_.find(let.number);
-                return found != lets_.end() ? std::optional(found->second) : range_of(value->dtype);
-            });
-    }
-
-  private:
-    std::unordered_map<VarId, IndexRange> vars_;
-    std::unordered_map<std::uint32_t, IndexRange> lets_;
-};
+bool is_wide(DType dtype) { return dtype == DType::i64 || dtype == DType::u64; }
 
 /// Rewrites the values of vector loops.
 class Narrower {
@@ -164,7 +88,12 @@ class Narrower {
                 [&](LetVar& let) { ranges_.enter(let); },
                 [&](Let& let) {
                     ranges_.enter(let);
-                    let.value = rewritten(let.value, lane);
+                    const bool is_narrowed = can_be_narrow(let.value, lane);
+                    let.value = is_narrowed ? narrow(let.value, lane) : rewritten(let.value, lane);
+                    if (is_narrowed)
+                        narrow_lets_.insert(let.number);
+                    else
+                        narrow_lets_.erase(let.number);
                 },
                 [&](Store& store) {
                     store.value = ranges_.narrow_registers.contains(store.buffer)
@@ -185,6 +114,7 @@ class Narrower {
             if (!ranges_.narrow_registers.contains(load->buffer)) return value;
             return make_convert(make_value(*load, DType::i32), DType::i64);
         }
+        if (is_narrow_let(value)) return make_convert(narrow_let(value), value->dtype);
         if (const auto* convert = std::get_if<Convert>(&value->term)) {
             if (value->dtype != DType::i64 && can_be_narrow(convert->a, lane))
                 return make_convert(narrow(convert->a, lane), value->dtype, convert->wraps);
@@ -196,7 +126,7 @@ class Narrower {
         if (operate == nullptr || guarded_read(value)) return value;
         const bool is_comparison = info(operate->op).precedence == Precedence::comparison;
         const auto is_narrow_here = [&](const Value& arg) {
-            return arg->dtype == DType::i64 && is_narrow(ranges_.of(arg));
+            return is_wide(arg->dtype) && is_narrow(ranges_.of(arg));
         };
         std::vector<Value> args;
         if (is_comparison && std::ranges::all_of(operate->args, is_narrow_here) &&
@@ -213,12 +143,12 @@ class Narrower {
         return is_changed ? make_operation(operate->op, std::move(args), value->dtype) : value;
     }
 
-    /// Whether an i64 that may differ by lane fits i32.
+    /// Whether a number of 64 bits that may differ by lane fits i32.
     bool can_be_narrow(const Value& value, std::optional<VarId> lane) const {
-        return lane && value->dtype == DType::i64 && is_narrow(ranges_.of(value)) &&
-               moves(value, *lane);
+        return lane && is_wide(value->dtype) && is_narrow(ranges_.of(value)) && moves(value, *lane);
     }
-    static bool moves(const Value& value, VarId lane) {
+    bool moves(const Value& value, VarId lane) const {
+        if (is_narrow_let(value)) return true;
         if (const auto* var = std::get_if<VarValue>(&value->term))
             return var->form.coefficient(lane) != 0;
         if (const auto* load = std::get_if<Load>(&value->term))
@@ -227,13 +157,14 @@ class Narrower {
                                    [&](const Value& part) { return moves(part, lane); });
     }
 
-    /// As i32, of an i64 that fits.
+    /// As i32, of a number of 64 bits that fits.
     Value narrow(const Value& value, std::optional<VarId> lane) {
         if (const auto* constant = std::get_if<Constant>(&value->term))
             return make_integer(constant->integer, DType::i32);
         if (const auto* load = std::get_if<Load>(&value->term))
             if (ranges_.narrow_registers.contains(load->buffer))
                 return make_value(*load, DType::i32);
+        if (is_narrow_let(value)) return narrow_let(value);
         if (const auto* convert = std::get_if<Convert>(&value->term))
             if (range_of(convert->a->dtype))
                 return make_convert(rewritten(convert->a, lane), DType::i32);
@@ -241,10 +172,18 @@ class Narrower {
         if (operate != nullptr && is_of_narrow(*operate) && !guarded_read(value)) {
             std::vector<Value> args;
             for (const Value& arg : operate->args)
-                args.push_back(arg->dtype == DType::i64 ? narrow(arg, lane) : rewritten(arg, lane));
+                args.push_back(is_wide(arg->dtype) ? narrow(arg, lane) : rewritten(arg, lane));
             return make_operation(operate->op, std::move(args), DType::i32);
         }
         return make_convert(rewritten(value, lane), DType::i32, true);
+    }
+    /// Whether it stands for a name of lanes that is i32 now.
+    [[nodiscard]] bool is_narrow_let(const Value& value) const {
+        const auto* let = std::get_if<LetValue>(&value->term);
+        return let != nullptr && narrow_lets_.contains(let->number);
+    }
+    static Value narrow_let(const Value& value) {
+        return make_let_value(std::get<LetValue>(value->term).number, DType::i32);
     }
     [[nodiscard]] bool is_of_narrow(const Operate& operate) const {
         return has_narrow_form(operate.op) &&
@@ -254,7 +193,8 @@ class Narrower {
     }
 
     Nest nest_;
-    Ranges ranges_;
+    NestRanges ranges_;
+    std::set<std::uint32_t> narrow_lets_;
 };
 
 }  // namespace

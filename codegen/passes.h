@@ -24,9 +24,12 @@ struct Pass {
 /// Runs every pass in order; verifies the nest before the first and after each.
 [[nodiscard]] Nest run_passes(Nest nest, const Target& target, const DumpHook& dump = {});
 
-/// Folds constant bounds and divisions, writes single iterations out, drops empty loops and guards
-/// that always hold.
+/// Folds constant bounds and divisions, writes single iterations out, and few that divide by numbers
+/// of their own, drops empty loops and guards that always hold.
 [[nodiscard]] Nest simplify(Nest nest, const Target& target);
+
+/// Multiplies squares out where bounds keep the exponent of a power a small integer.
+[[nodiscard]] Nest small_powers(Nest nest, const Target& target);
 
 /// CPU: computes integers of vector loops in 32 bits where bounds and types keep them there.
 [[nodiscard]] Nest narrow_integers(Nest nest, const Target& target);

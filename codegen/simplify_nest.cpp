@@ -1,4 +1,4 @@
-// codegen/simplify_nest.cpp – the pass `simplify`: constant bounds and single iterations
+// codegen/simplify_nest.cpp – the pass `simplify`: constant bounds, single iterations, few divisors
 #include <algorithm>
 
 #include "base/integer.h"
@@ -46,6 +46,35 @@ void rename_rest(std::vector<Stmt>& rest, VarId var, AffineForm to) {
     substitute(rest, renaming);
 }
 
+/// Whether the term is a number at each value of the variable.
+bool depends_on_alone(const Value& term, VarId var) {
+    bool is_alone = true;
+    bool is_any = false;
+    for_each_node({term}, [&](const Value& node) {
+        if (const auto* value = std::get_if<VarValue>(&node->term)) {
+            is_alone &= value->form.terms.size() == 1 && value->form.terms[0].var == var;
+            is_any = true;
+        }
+        is_alone &= !std::holds_alternative<Load>(node->term) &&
+                    !std::holds_alternative<LetValue>(node->term);
+    });
+    return is_alone && is_any;
+}
+/// Whether each point of the loop divides integers by another number: written out, by a constant,
+/// which takes lanes a shift or a product. By a number known later they divide one by one.
+bool chooses_divisors(const Loop& loop) {
+    bool is_any = false;
+    for_each_value(loop.body, [&](const Value& value) {
+        for_each_node({value}, [&](const Value& node) {
+            const auto* operate = std::get_if<Operate>(&node->term);
+            is_any |= operate != nullptr && is_integer(node->dtype) &&
+                      (operate->op == Op::floordiv || operate->op == Op::mod) &&
+                      depends_on_alone(operate->args[1], loop.var);
+        });
+    });
+    return is_any;
+}
+
 void add_loop(Body& out, Loop loop) {
     // The one constant of a vector loop's upper bound is its number of lanes.
     loop.lower = folded(loop.lower, true);
@@ -62,6 +91,10 @@ void add_loop(Body& out, Loop loop) {
             return;
         }
     }
+    constexpr std::int64_t few = 4;
+    if (loop.bind == Bind::serial && lower == 0 && upper && *upper <= few && loop.step == 1 &&
+        chooses_divisors(loop))
+        loop.bind = Bind::unroll;
     loop.body = simplified(std::move(loop.body));
     if (!loop.body.empty() || is_launch) out.push_back({std::move(loop)});
 }
