@@ -290,7 +290,7 @@ class Chooser {
             body_operations_ > most_shared_operations
                 ? ResultTile{}
                 : choose_result_tile(kernel_, reduced_loops_along(kernel_, axis),
-                                     target_.vector_registers * 7 / 8);
+                                     target_.vector_registers * 7 / 8 / kernel_.joint_kernels);
         const double touched = vector_touches(axis, lanes, true, tile);
         const double body = is_near(tile)
                                 ? body_operations_ / 2 * std::max(1.0, touched) + 0.1 * touched

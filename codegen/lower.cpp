@@ -12,6 +12,7 @@
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
 #include "codegen/joint_sums.h"
+#include "codegen/kernel_places.h"
 #include "codegen/lane_steps.h"
 #include "codegen/merge_nests.h"
 #include "codegen/narrow_axes.h"
@@ -85,23 +86,6 @@ std::vector<ChainWay> chain_ways(const Target& target) {
             {chain_rules(target, LanesOfChain::across_rows), lower_chain_across}};
 }
 
-/// Whether a chain that begins with kernel `k` was found, and its kernels are lowered now.
-bool lower_chain(std::vector<Kernel>& kernels, std::size_t k, const std::vector<ChainWay>& ways,
-                 PlanBuilder& builder, const std::set<std::size_t>& read_later) {
-    for (const ChainWay& way : ways) {
-        std::optional<RowChain> chain =
-            find_row_chain(kernels, k, builder.plan(), way.rules, read_later);
-        if (!chain) continue;
-        const std::vector<std::size_t> members = chain->members;
-        chain->kernel.touched_later.merge(
-            later_places(chain->kernel, kernels, members, read_later));
-        if (!way.lower(std::move(*chain), builder)) continue;
-        for (const std::size_t member : members) kernels[member] = {};
-        return true;
-    }
-    return false;
-}
-
 /// Whether kernels were found that run slice by slice with kernel `k`, and are lowered now.
 bool lower_slices(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& builder,
                   const std::set<std::size_t>& read_later) {
@@ -159,6 +143,37 @@ bool lower_joint_sums(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& 
     for (LoweredKernel& step : steps)
         builder.add_step(std::move(step.kernel), std::move(step.schedule));
     return true;
+}
+
+/// Whether no kernel reads what another one writes: then passes over rows are worth no more than
+/// one loop for all.
+bool are_apart(const std::vector<Kernel>& kernels, const std::vector<std::size_t>& members) {
+    std::set<std::size_t> written;
+    for (const std::size_t member : members) {
+        const Places own = places_of(kernels[member]);
+        if (meet(written, own.reads)) return false;
+        written.insert(own.writes.begin(), own.writes.end());
+    }
+    return true;
+}
+
+/// Whether a chain that begins with kernel `k` was found, and its kernels are lowered now.
+bool lower_chain(std::vector<Kernel>& kernels, std::size_t k, const std::vector<ChainWay>& ways,
+                 PlanBuilder& builder, const std::set<std::size_t>& read_later) {
+    for (const ChainWay& way : ways) {
+        std::optional<RowChain> chain =
+            find_row_chain(kernels, k, builder.plan(), way.rules, read_later);
+        if (!chain) continue;
+        const std::vector<std::size_t> members = chain->members;
+        if (are_apart(kernels, members) && lower_joint_sums(kernels, k, builder, read_later))
+            return true;
+        chain->kernel.touched_later.merge(
+            later_places(chain->kernel, kernels, members, read_later));
+        if (!way.lower(std::move(*chain), builder)) continue;
+        for (const std::size_t member : members) kernels[member] = {};
+        return true;
+    }
+    return false;
 }
 
 }  // namespace

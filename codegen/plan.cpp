@@ -30,6 +30,7 @@
 #include "codegen/residue_classes.h"
 #include "codegen/separate_sums.h"
 #include "codegen/shared_operands.h"
+#include "codegen/single_places.h"
 #include "codegen/split_quotients.h"
 #include "codegen/stored_terms.h"
 #include "codegen/unread.h"
@@ -59,7 +60,8 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     const bool is_forced = target.forced == Forced::rewritings;
     // People read what they wrote.
     if (!target.is_plain) result = with_stored_terms(std::move(result));
-    if (!target.is_plain) result = without_implied_conditions(std::move(result));
+    if (!target.is_plain)
+        result = with_single_places(without_implied_conditions(std::move(result)));
     result = with_recurrences(with_separate_sums(std::move(result)));
     if (!target.is_plain)
         result = with_contraction_order(std::move(result), is_forced ? 0 : least_points_of_order);
