@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "codegen/equation_maker.h"
+#include "codegen/made_parts.h"
+#include "codegen/prefix.h"
+#include "codegen/reads_inside.h"
 #include "codegen/term_cost.h"
+#include "dsl/affine_form.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -35,14 +39,19 @@ using Set = std::uint32_t;  ///< of factors, or of indices: a bit each
 
 class Order {
   public:
-    Order(EquationMaker& make, BoundEquation equation, std::vector<BoundEquation>& result)
-        : make_(make), program_(make.program()), equation_(std::move(equation)), result_(result) {}
+    Order(EquationMaker& make, MadeParts& made, BoundEquation equation,
+          std::vector<BoundEquation>& result)
+        : make_(make),
+          made_(made),
+          program_(make.program()),
+          equation_(std::move(equation)),
+          result_(result) {}
 
     /// Adds the equations in a better order; false, and nothing done, where there is none.
     bool run(double least_points) {
-        if (!find_factors()) return false;
+        if (!find_factors() || !find_prefix()) return false;
         const Set all = (Set{1} << leaves_.size()) - 1;
-        const double written_points = points(indices_of(all));
+        const double written_points = points_of_sum(indices_of(all) | prefix_.result, free_);
         const double as_written = written_points * (double(leaves_.size() - 1) + own_cost(all));
         if (written_points * double(leaves_.size() - 1) < least_points) return false;
         find_order(all);
@@ -53,6 +62,12 @@ class Order {
     }
 
   private:
+    /// The condition of a sum up to each result, or from it on. Each is a bit; 0 without a
+    /// condition.
+    struct PrefixSets {
+        Set result = 0;
+        Set reduced = 0;
+    };
     /// Factors that have the same indices.
     struct Leaf {
         Expr value;
@@ -63,7 +78,8 @@ class Order {
     /// How the product of some factors is computed best.
     struct Best {
         double cost = std::numeric_limits<double>::infinity();
-        Set left = 0;  ///< the factors of one side; of a single factor itself
+        Set left = 0;        ///< the factors of one side; of a single factor itself
+        Expr made = Expr();  ///< an element of an array that an earlier equation made of it
     };
 
     /// The factors of a product. A sign, or a scalar that divides, stays with the last factor of
@@ -151,6 +167,23 @@ class Order {
         return has_all && leaves_.size() >= 2 && leaves_.size() <= most_factors;
     }
 
+    /// Reads the condition; false where it is anything but one of a prefix. Factors are read at
+    /// points that it leaves out.
+    bool find_prefix() {
+        const Reduction& reduction = *equation_.reduction;
+        if (!reduction.condition) return true;
+        const std::vector<Expr> conditions = conjuncts(reduction.condition);
+        if (conditions.size() != 1) return false;
+        const std::optional<Prefix> prefix = as_prefix(conditions[0], reduction.indices);
+        if (!prefix || !has_index(equation_.indices, prefix->result)) return false;
+        if (!reads_inside(program_, domain_, Expr(), equation_.value)) return false;
+        prefix_ = {.result = bit_of(prefix->result), .reduced = bit_of(prefix->reduced)};
+        // Arrays of sums have the result where their terms have the point.
+        std::erase(appearance_, prefix->result);
+        appearance_.insert(std::ranges::find(appearance_, prefix->reduced), prefix->result);
+        return true;
+    }
+
     /// A product of two sides computes the terms of a side once for all points of the other one; of
     /// more sides, terms are computed at each point. Where all of a product is divided, it is so at
     /// each point in any case.
@@ -178,6 +211,12 @@ class Order {
             if ((indices >> n & 1) != 0) product *= double(program_.at(domain_[n]).extent());
         return product;
     }
+    /// Of a product at so many indices, of which it keeps some: half of them where those of the
+    /// condition are among them.
+    [[nodiscard]] double points_of_sum(Set indices, Set kept) const {
+        const bool is_half = has_condition(indices & ~kept) && (indices & prefix_.result) != 0;
+        return points(indices) * (is_half ? 0.5 : 1);
+    }
     /// All that some of the factors have.
     [[nodiscard]] Set indices_of(Set factors) const {
         Set found = 0;
@@ -197,11 +236,16 @@ class Order {
         const bool is_term = std::has_single_bit(side) && kept(side) == indices_of(side);
         return is_term ? own_cost(side) : 0;
     }
-    /// Those that their product keeps: free, or of other factors too.
+    /// Those that their product keeps: free, or of other factors too; and the result that a sum up
+    /// to each one is for.
     [[nodiscard]] Set kept(Set factors) const {
         const Set others = ((Set{1} << leaves_.size()) - 1) & ~factors;
-        return indices_of(factors) & (free_ | indices_of(others));
+        const Set own = indices_of(factors);
+        const Set kept = own & (free_ | indices_of(others));
+        return kept | (has_condition(own & ~kept) ? prefix_.result : 0);
     }
+    /// Whether the sum over these indices is the one that has the condition.
+    [[nodiscard]] bool has_condition(Set summed) const { return (summed & prefix_.reduced) != 0; }
 
     [[nodiscard]] double cost_of_array(Set indices) const {
         const double elements = points(indices);
@@ -214,12 +258,17 @@ class Order {
         best_.assign(std::size_t(all) + 1, {});
         for (Set set = 1; set <= all; ++set) {
             Best& best = best_[set];
+            if (const auto made = set == all ? std::nullopt : made_.find(part_of(set))) {
+                best = {.cost = 0, .left = set, .made = *made};
+                continue;
+            }
             if (std::has_single_bit(set)) {
                 const Set indices = indices_of(set);
                 const bool is_summed = kept(set) != indices;
-                best = {.cost = is_summed ? points(indices) * (1 + own_cost(set)) +
-                                                cost_of_array(kept(set))
-                                          : 0,
+                best = {.cost = is_summed
+                                    ? points_of_sum(indices, kept(set)) * (1 + own_cost(set)) +
+                                          cost_of_array(kept(set))
+                                    : 0,
                         .left = set};
                 continue;
             }
@@ -231,7 +280,7 @@ class Order {
                 const Set right = set & ~left;
                 const double each = 1 + cost_in_product(left) + cost_in_product(right);
                 const double cost = best_[left].cost + best_[right].cost + own +
-                                    points(kept(left) | kept(right)) * each;
+                                    points_of_sum(kept(left) | kept(right), kept(set)) * each;
                 if (cost < best.cost) best = {.cost = cost, .left = left};
             }
         }
@@ -248,11 +297,25 @@ class Order {
     [[nodiscard]] Reduction reduction_over(Set indices) const {
         Reduction reduction = *equation_.reduction;
         std::erase_if(reduction.indices, [&](IndexId id) { return (indices & bit_of(id)) == 0; });
+        if (!has_condition(indices)) reduction.condition = Expr();
         return reduction;
+    }
+
+    [[nodiscard]] PartTerms part_of(Set set) const {
+        PartTerms part{.factors = {},
+                       .kept = ids_of(kept(set)),
+                       .condition = Expr(),
+                       .type = equation_.reduction->accumulator};
+        for (std::size_t f = 0; f < leaves_.size(); ++f)
+            if ((set >> f & 1) != 0) part.factors.push_back(leaves_[f].value);
+        if (has_condition(indices_of(set) & ~kept(set)))
+            part.condition = equation_.reduction->condition;
+        return part;
     }
 
     /// The product of some factors at the indices that it keeps; arrays in between are made.
     Expr product(Set set) {
+        if (best_[set].made) return best_[set].made;
         if (std::has_single_bit(set)) {
             const Leaf& leaf = leaves_[std::size_t(std::countr_zero(set))];
             return kept(set) == leaf.indices ? leaf.value : part(set, leaf.value, leaf.indices);
@@ -281,6 +344,7 @@ class Order {
         if (const Set summed = indices & ~kept(set); summed != 0)
             equation.reduction = reduction_over(summed);
         result_.push_back(std::move(equation));
+        made_.add(part_of(set), array, ids);
         return make_.context().access(array, at, type);
     }
 
@@ -306,6 +370,7 @@ class Order {
     }
 
     EquationMaker& make_;
+    MadeParts& made_;
     BoundProgram& program_;
     BoundEquation equation_;
     std::vector<BoundEquation>& result_;
@@ -313,6 +378,7 @@ class Order {
     std::vector<IndexId> appearance_;  ///< the same in the order of the factors
     Set found_ = 0;                    ///< those in it
     Set free_ = 0;
+    PrefixSets prefix_;
     std::vector<Expr> divisors_;  ///< factors that divide a product
     std::vector<Leaf> leaves_;
     bool has_two_sides_ = false;  ///< all factors have indices of one of two
@@ -321,17 +387,21 @@ class Order {
 
 bool is_sum_of_product(const BoundEquation& equation) {
     return equation.reduction && equation.reduction->reducer == Reducer::sum &&
-           !equation.reduction->condition && !is_complex(equation.reduction->accumulator);
+           !equation.reduction->carry && !is_complex(equation.reduction->accumulator);
 }
 
 }  // namespace
 
-BoundProgram with_contraction_order(BoundProgram program, double least_points) {
+BoundProgram with_contraction_order(BoundProgram program, double least_points, bool has_walks) {
     EquationMaker make(program);
+    MadeParts made(make);
     std::vector<BoundEquation> result;
-    for (const BoundEquation& equation : program.equations)
-        if (!is_sum_of_product(equation) || !Order(make, equation, result).run(least_points))
+    for (const BoundEquation& equation : program.equations) {
+        const bool may_be_ordered =
+            is_sum_of_product(equation) && (has_walks || !equation.reduction->condition);
+        if (!may_be_ordered || !Order(make, made, equation, result).run(least_points))
             result.push_back(equation);
+    }
     program.equations = std::move(result);
     return program;
 }

@@ -25,8 +25,6 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Fewer results or points are left to masked lanes.
-constexpr std::int64_t least_extent = 16;
 /// Points that are combined before what stands before them is.
 constexpr std::int64_t block_of_points = 16;
 /// Vectors of what stays along rows that registers hold.
@@ -401,7 +399,7 @@ bool lower_scan(const Kernel& written, PlanBuilder& builder) {
                           forced == Forced::free_lanes || forced == Forced::scalar;
     if (is_other && !written.carry) return false;
     const bool is_forced = forced == Forced::scans || written.carry;
-    std::optional<ScanWalk> walk = find_walk(written, is_forced ? 1 : least_extent);
+    std::optional<ScanWalk> walk = find_walk(written, is_forced ? 1 : least_walked);
     RICCI_ASSERT(walk || !written.carry, "what carries a sum on is made for a walk");
     if (!walk) return false;
     Kernel kernel = written;

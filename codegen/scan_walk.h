@@ -43,6 +43,9 @@ struct ScanWalk {
     }
 };
 
+/// Of fewer results or points sums up to each one are left to masked lanes.
+inline constexpr std::int64_t least_walked = 16;
+
 /// The walk of a kernel, if it is one of at least so many results and points: a condition relates
 /// its one reduced axis to a free one, one for one, and nothing else of a point depends on that.
 [[nodiscard]] std::optional<ScanWalk> find_walk(const Kernel& kernel, std::int64_t least);

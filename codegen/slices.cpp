@@ -14,6 +14,7 @@
 #include "codegen/kernel_places.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
+#include "codegen/scan_walk.h"
 
 namespace ricci::codegen {
 
@@ -105,7 +106,12 @@ class Finder {
                (!kernel.body || points(kernel.reduced) > 0) && kernel.slices.empty();
     }
     static bool may_be_common(const Kernel& kernel, const Axis& axis) {
-        return axis.extent > 1 && !kernel.collides(axis.var);
+        return axis.extent > 1 && !kernel.collides(axis.var) && !is_walked(kernel, axis);
+    }
+    /// A walk over part of its points would begin at the first one each time.
+    static bool is_walked(const Kernel& kernel, const Axis& axis) {
+        const std::optional<ScanWalk> walk = find_walk(kernel, least_walked);
+        return walk && walk->results == axis;
     }
 
     bool begin() {

@@ -69,6 +69,35 @@ Expr GatherChecks::operate(Op op, Expr a, Expr b) const {
     return program_.context->apply(op, {a, b}, DType::i64);
 }
 
+/// Whether one of the checks finds what is to be checked inside at every point: that needs no
+/// second look.
+bool GatherChecks::is_covered(const BoundCheck& check,
+                              const std::vector<BoundCheck>& checks) const {
+    return std::ranges::any_of(checks, [&](const BoundCheck& other) {
+        return other.kind == BoundCheck::Kind::inside && check.kind == other.kind &&
+               !other.condition && other.low >= check.low && other.high <= check.high &&
+               has_values_of(other.at.front(), check.at.front());
+    });
+}
+
+/// Whether `all` is the same term, perhaps over other indices, whose ranges are no smaller.
+bool GatherChecks::has_values_of(Expr all, Expr subscript) const {
+    const std::vector<IndexId> from = free_indices(all);
+    const std::vector<IndexId> to = free_indices(subscript);
+    if (from.size() != to.size()) return false;
+    ExprMap<Expr> renamed;
+    for (std::size_t n = 0; n < from.size(); ++n) {
+        const BoundIndex& wide = bound_.at(from[n]);
+        const BoundIndex& narrow = bound_.at(to[n]);
+        if (wide.lower > narrow.lower || wide.upper < narrow.upper) return false;
+        const auto value = [&](IndexId id) {
+            return program_.context->intern(IndexValue{id}, DType::i64);
+        };
+        renamed.emplace(value(from[n]), value(to[n]));
+    }
+    return substitute(*program_.context, all, renamed) == subscript;
+}
+
 void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>& domain,
                               Span statement) {
     Context& context = *program_.context;
@@ -79,12 +108,11 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
     if (is_empty) return;
     const auto range = integer_range(bound_.indices, subscript);
     if (range && range->low >= site.low && range->high < site.high) return;
-    // What is found to be inside at every point needs no second look.
-    const auto covers = [&](const BoundCheck& other) {
-        return other.kind == BoundCheck::Kind::inside && !other.condition &&
-               other.at.front() == subscript && other.low >= site.low && other.high <= site.high;
-    };
-    if (std::ranges::any_of(bound_.checks, covers)) return;
+    BoundCheck wanted;
+    wanted.at = {subscript};
+    wanted.low = site.low;
+    wanted.high = site.high;
+    if (is_covered(wanted, bound_.checks)) return;
     BoundCheck check{
         .kind = BoundCheck::Kind::inside,
         .verdict = {},
@@ -315,9 +343,16 @@ void GatherChecks::hoist() {
     }
     // Checks are told of in the order in which they fail.
     std::vector<BoundCheck> ordered;
+    std::set<TensorId> covered;
     for (const BoundEquation& equation : list)
-        for (BoundCheck& check : bound_.checks)
-            if (check.verdict == equation.target) ordered.push_back(std::move(check));
+        for (BoundCheck& check : bound_.checks) {
+            if (check.verdict != equation.target) continue;
+            if (is_covered(check, ordered))
+                covered.insert(check.verdict);
+            else
+                ordered.push_back(std::move(check));
+        }
+    std::erase_if(list, [&](const BoundEquation& each) { return covered.contains(each.target); });
     bound_.checks = std::move(ordered);
 }
 

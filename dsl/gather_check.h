@@ -26,12 +26,15 @@ class GatherChecks {
     /// negative.
     void add_has_points(BoundEquation verdict, const Diagnosis& otherwise);
     /// Moves every check as far to the front as what it reads allows, so that nothing is computed,
-    /// and nothing written, before it fails.
+    /// and nothing written, before it fails, and drops those that earlier ones cover.
     void hoist();
 
   private:
     Expr integer(std::int64_t value) const;
     Expr operate(Op op, Expr a, Expr b) const;
+    [[nodiscard]] bool is_covered(const BoundCheck& check,
+                                  const std::vector<BoundCheck>& checks) const;
+    [[nodiscard]] bool has_values_of(Expr all, Expr subscript) const;
     Expr narrow_verdict(Expr subscript, const GatherSite& site) const;
     std::vector<Expr> huge_values(Expr subscript) const;
     void add(BoundCheck check, Expr verdict);

@@ -72,6 +72,63 @@ TEST_CASE("a chain of matrices is multiplied from the thin end") {
           "  D.3[i.0,l.1] := f32 sum[k.3 in 0:40](D_part.4[i.0,k.3]*C.2[k.3,l.1])\n");
 }
 
+TEST_CASE("what an earlier sum made in between is made once, whatever its indices are called") {
+    const Given given = {{"A", {30, 40}}, {"B", {40, 50}}, {"C", {50, 60}}, {"D", {2, 30}}};
+    const std::string both = ordered(
+        "x[l] := sum[i,j,k](D[0,i]*A[i,j]*B[j,k]*C[k,l]); "
+        "y[p] := sum[t,u,v](C[v,p]*B[u,v]*A[t,u]*D[0,t])",
+        given);
+    CHECK_MESSAGE(both.find("x_part") != std::string::npos, both);
+    CHECK_MESSAGE(both.find("y_part") == std::string::npos, both);
+    // Other arrays, other indices that are kept, or another condition.
+    const Given square = {{"A", {40, 40}}, {"B", {40, 40}}, {"c", {40}}, {"d", {40}}};
+    for (const char* text :
+         {"x[i] := sum[j,k](A[i,j]*B[j,k]*c[k]); y[i] := sum[j,k](A[i,j]*B[j,k]*d[k])",
+          "x[i] := sum[j,k](A[i,j]*B[j,k]*c[k]); y[i] := sum[j,k](A[i,j]*B[k,j]*c[k])"}) {
+        const std::string apart = ordered(text, square);
+        CHECK_MESSAGE(apart.find("x_part") != std::string::npos, apart);
+        CHECK_MESSAGE(apart.find("y_part") != std::string::npos, apart);
+    }
+    const std::string shared = ordered(
+        "x[i] := sum[j,k](A[i,j]*B[j,k]*c[k]); y[k] := sum[i,j](B[i,j]*c[j]*A[k,i])", square);
+    CHECK_MESSAGE(shared.find("y_part") == std::string::npos, shared);
+}
+
+TEST_CASE("sums up to each point, or from it on, are walks in between") {
+    const Given three = {{"dO", {40, 8}}, {"Q", {40, 8}}, {"V", {40, 8}}};
+    CHECK(ordered("dK[s,d] := sum[t,e | s <= t](dO[t,e]*Q[t,d]*V[s,e])", three) ==
+          "for s.0 in 0:40, e.3 in 0:8, d.1 in 0:8:\n"
+          "  dK_part.4[s.0,e.3,d.1] := f32 sum[t.2 in 0:40 | s.0 <= "
+          "t.2](dO.0[t.2,e.3]*Q.1[t.2,d.1])\n"
+          "for s.0 in 0:40, d.1 in 0:8:\n"
+          "  dK.3[s.0,d.1] := f32 sum[e.3 in 0:8](dK_part.4[s.0,e.3,d.1]*V.2[s.0,e.3])\n");
+    // Of few points the scores of all pairs are less.
+    const Given wide = {{"dO", {4, 80}}, {"Q", {4, 80}}, {"V", {4, 80}}};
+    CHECK(ordered("dK[s,d] := sum[t,e | s <= t](dO[t,e]*Q[t,d]*V[s,e])", wide)
+              .find("sum[e.3 in 0:80](dO.0[t.2,e.3]*V.2[s.0,e.3])") != std::string::npos);
+    // A factor of the result alone, and one of the points alone.
+    CHECK(ordered("y[t] := sum[s,k | s <= t](C[t,k]*B[s,k]*x[s])",
+                  {{"C", {40, 8}}, {"B", {40, 8}}, {"x", {40}}}) ==
+          "for t.0 in 0:40, k.2 in 0:8:\n"
+          "  y_part.4[t.0,k.2] := f32 sum[s.1 in 0:40 | s.1 <= t.0](B.1[s.1,k.2]*x.2[s.1])\n"
+          "for t.0 in 0:40:\n"
+          "  y.3[t.0] := f32 sum[k.2 in 0:8](C.0[t.0,k.2]*y_part.4[t.0,k.2])\n");
+}
+
+TEST_CASE("sums under other conditions than one of a prefix stay as they are written") {
+    const Given three = {{"dO", {40, 8}}, {"Q", {40, 8}}, {"V", {40, 8}}};
+    for (const char* condition :
+         {"s != t", "s <= 2*t", "s <= t && t < 30", "e <= d", "e <= t", "s == t"}) {
+        const std::string text =
+            "dK[s,d] := sum[t,e | " + std::string(condition) + "](dO[t,e]*Q[t,d]*V[s,e])";
+        const bool is_whole = ordered(text, three).find("_part") == std::string::npos;
+        CHECK_MESSAGE(is_whole == (std::string(condition) != "e <= d"), text);
+    }
+    // What is read inside under the condition alone is not read at other points.
+    CHECK(ordered("dK[s,d] := sum[t in 0:40,e | s <= t](dO[t-s,e]*Q[t,d]*V[s,e])", three)
+              .find("_part") == std::string::npos);
+}
+
 TEST_CASE("a form that is quadratic or bilinear is a product and a sum of few points") {
     CHECK(ordered("y[n] := X[n,i]*A[i,j]*X[n,j]", {{"X", {50, 40}}, {"A", {40, 40}}}) ==
           "for n.0 in 0:50, j.2 in 0:40:\n"

@@ -41,6 +41,20 @@ TEST_CASE("integers that may need more than 32 bits keep 64") {
                  {{"J", array({70}, DType::i64)}, {"A", array({70})}});
 }
 
+TEST_CASE("unsigned integers and names of lanes are narrow, too") {
+    const Signature signature = {{"J", array({70}, DType::u8)}, {"A", array({70})}};
+    const auto has_wide = [&](const std::string& text) {
+        const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+        check_values(text, signature);
+        return plan.find("u64") != std::string::npos;
+    };
+    CHECK_FALSE(has_wide("Y[i] := f32(u64(J[i])//16 + u64(J[i])%16)*A[i]"));
+    CHECK_FALSE(has_wide("Y[i] := u64(J[i])*u64(J[i]) > 400 ? A[i] : 0"));
+    // What wraps does not stay small.
+    CHECK(has_wide("Y[i] := u64(J[i]) - u64(70) < u64(100) ? A[i] : 0"));
+    CHECK(has_wide("Y[i] := u64(J[i]) < u64(18446744073709551615) ? A[i] : 0"));
+}
+
 TEST_CASE("places of extremes are of 32 bits") {
     const Signature signature = {{"A", array({9, 70})}};
     for (const char* text :

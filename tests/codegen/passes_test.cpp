@@ -71,6 +71,23 @@ TEST_CASE("simplify folds constant bounds and decides guards of constants") {
           "      A[i] = 1.0\n");
 }
 
+TEST_CASE("simplify writes out few iterations that divide by numbers of their own") {
+    for (const std::int64_t extent : {4, 5}) {
+        Nest nest;
+        const VarId task = nest.add(Var{"task"});
+        const VarId k = nest.add(Var{"k"});
+        const BufferId y =
+            nest.add(Buffer{.name = "y", .dtype = DType::i64, .elements = 8, .is_written = true});
+        const Value divisor = make_index(form(1) + form(k, 3));
+        Body body = one(make_store(
+            y, {form(k)},
+            make_operation(Op::floordiv, {make_index(form(task)), divisor}, DType::i64)));
+        const std::string text =
+            simplified(nest, task, one(make_loop(k, Bind::serial, extent, std::move(body))));
+        CHECK(text.find(extent == 4 ? "unroll k in 0..4" : "for k in 0..5") != std::string::npos);
+    }
+}
+
 TEST_CASE("every pass is dumped by name") {
     Nest nest;
     nest.name = "example";
@@ -84,6 +101,6 @@ TEST_CASE("every pass is dumped by name") {
                          stages += std::string(kernel) + " " + std::string(stage) + "\n";
                      });
     CHECK(stages ==
-          "example lower\nexample simplify\nexample narrow\nexample rows\nexample prefetch\n"
-          "example interleave\n");
+          "example lower\nexample simplify\nexample powers\nexample narrow\nexample rows\n"
+          "example prefetch\nexample interleave\n");
 }

@@ -217,6 +217,15 @@ TEST_CASE("rows that others read stay in one piece") {
     CHECK(slices(codegen::plan(bound(text, signature), target)) == 0);
 }
 
+TEST_CASE("a walk over all points is not cut along them") {
+    const std::string text =
+        "Z[b,t,d,e] := sum[s | s <= t](K[b,s,d]*V[b,s,e]) where t in 0:48; "
+        "O[b,t,d] := G[b,t,e]*Z[b,t,d,e]";
+    const Signature signature = {
+        {"K", array({20, 48, 4})}, {"V", array({20, 48, 4})}, {"G", array({20, 48, 4})}};
+    CHECK(has_directive("walk t", text, signature, 1 << 10, Forced::slices));
+}
+
 TEST_CASE("small problems of a batch are many in a slice") {
     // What the first product passes on is larger than caches; one of 3x3 is no work for a task.
     const std::string text = "T[n,k,i] := A[n,k,j]*B[n,i,j]; Y[n,k,j] := T[n,k,i]*A[n,i,j]";
