@@ -79,13 +79,14 @@ Value without_zeros(const Value& value) {
 Kernel joined_terms(const Kernel& kernel, const Axis& axis) {
     Kernel result = kernel;
     std::erase(result.reduced, axis);
-    std::vector<Value> terms;
+    result.body = nullptr;
     for (std::int64_t place = 0; place < axis.extent; ++place) {
         Substitution here;
         here.replace(axis.var, form(place));
-        terms.push_back(here(kernel.body));
+        const Value term = here(kernel.body);
+        result.body =
+            result.body ? make_operation(*joining(kernel), {result.body, term}, term->dtype) : term;
     }
-    result.body = make_operation(*joining(kernel), std::move(terms), kernel.body->dtype);
     (void)fold_indices(result);
     return result;
 }

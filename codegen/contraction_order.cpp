@@ -179,8 +179,12 @@ class Order {
         if (!reads_inside(program_, domain_, Expr(), equation_.value)) return false;
         prefix_ = {.result = bit_of(prefix->result), .reduced = bit_of(prefix->reduced)};
         // Arrays of sums have the result where their terms have the point.
+        const auto result = std::ranges::find(appearance_, prefix->result);
+        const auto reduced = std::ranges::find(appearance_, prefix->reduced);
+        const auto first = std::min(result, reduced) - appearance_.begin();
         std::erase(appearance_, prefix->result);
-        appearance_.insert(std::ranges::find(appearance_, prefix->reduced), prefix->result);
+        std::erase(appearance_, prefix->reduced);
+        appearance_.insert(appearance_.begin() + first, {prefix->result, prefix->reduced});
         return true;
     }
 

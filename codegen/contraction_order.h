@@ -20,11 +20,11 @@ constexpr double least_points_of_order = 1 << 14;
 ///     for i, l:  D[i,l] := sum[j](A[i,j]*D_part[j,l])
 ///
 /// A factor that alone has an index is summed over it first. What an earlier sum made in between is
-/// made once (codegen/made_parts.h). Operations are also those of terms
-/// that would be computed at each point: of products of three sides and more, as `exp(E[i,j])`
-/// beside `A[i,k]*B[j,k]`, and divisions of all of a product. What divides and is the same along
-/// an index of the sum divides one side, or the result. Sums up to each point, or from it on, as the
-/// gradient of causal linear attention, are walks in between where `has_walks`,
+/// made once (codegen/made_parts.h). Operations are also those of terms that would be computed at
+/// each point: of products of three sides and more, as `exp(E[i,j])` beside `A[i,k]*B[j,k]`, and
+/// divisions of all of a product. What divides and is the same along an index of the sum divides
+/// one side, or the result. Sums up to each point, or from it on, as the gradient of causal linear
+/// attention, are walks in between where `has_walks`,
 ///
 ///     for s, d:     dK[s,d] := sum[t,e | s <= t](dO[t,e]*Q[t,d]*V[s,e])
 ///
@@ -32,11 +32,11 @@ constexpr double least_points_of_order = 1 << 14;
 ///     for s, d:     dK[s,d] := sum[e](dK_part[s,e,d]*V[s,e])
 ///
 /// Of up to ten factors with different indices all orders are compared; sums of more, and sums with
-/// other conditions, stay. Where products
-/// of fewer factors leave the range of the type, or something is infinite, results may be other
-/// than those of whole products. The parts have the type that is accumulated in. Source: the matrix
-/// chain problem for tensors, by subsets (Pfeifer, Haegeman, Verstraete 2014, "Faster
-/// identification of optimal contraction sequences"). Makes new terms in the program's context.
+/// other conditions, stay. Where products of fewer factors leave the range of the type, or
+/// something is infinite, results may be other than those of whole products. The parts have the
+/// type that is accumulated in. Source: the matrix chain problem for tensors, by subsets (Pfeifer,
+/// Haegeman, Verstraete 2014, "Faster identification of optimal contraction sequences"). Makes new
+/// terms in the program's context.
 [[nodiscard]] BoundProgram with_contraction_order(BoundProgram program,
                                                   double least_points = least_points_of_order,
                                                   bool has_walks = true);

@@ -9,6 +9,7 @@
 #include "codegen/group.h"
 #include "codegen/keyed_parts.h"
 #include "codegen/keyed_values.h"
+#include "codegen/keyed_windows.h"
 #include "codegen/latest_versions.h"
 #include "codegen/nest.h"
 #include "codegen/unread.h"
@@ -51,7 +52,8 @@ class KeyedUpdates {
         const bool is_sum = written.op == Assign::define && written.reduction;
         if (!is_sum)
             return target_.is_gpu() || way_ ? rewrite_update(written) : push_in_parts(written);
-        const BoundEquation equation = make_.with_choice_taken(written);
+        const BoundEquation equation =
+            with_windows_as_keys(make_, make_.with_choice_taken(written));
         const Reduction& reduction = *equation.reduction;
         if (!reduction.condition || !update_of(reduction.reducer)) return false;
         std::vector<Keyed> keys;

@@ -22,6 +22,10 @@ void NestRanges::enter(const Loop& loop) {
             const std::int64_t least = ceil_div(first->low, lower.divisor);
             low = std::max(low.value_or(least), least);
         }
+    // The last turn of several steps begins before the last point.
+    const bool is_from_number = loop.lower.size() == 1 && loop.lower[0].form.is_constant();
+    if (range && low && is_from_number && range->high > *low)
+        range->high -= (range->high - *low) % loop.step;
     // Lanes that a mask leaves out count, too.
     if (loop.bind == Bind::vector && loop.upper.front().form.is_constant())
         range = IndexRange{0, loop.upper.front().form.constant - 1};

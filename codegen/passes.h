@@ -24,8 +24,8 @@ struct Pass {
 /// Runs every pass in order; verifies the nest before the first and after each.
 [[nodiscard]] Nest run_passes(Nest nest, const Target& target, const DumpHook& dump = {});
 
-/// Folds constant bounds and divisions, writes single iterations out, and few that divide by numbers
-/// of their own, drops empty loops and guards that always hold.
+/// Folds constant bounds and divisions, writes single iterations out, and few that divide by
+/// numbers of their own, drops empty loops and guards that always hold.
 [[nodiscard]] Nest simplify(Nest nest, const Target& target);
 
 /// Multiplies squares out where bounds keep the exponent of a power a small integer.

@@ -65,12 +65,13 @@ class SmallPowers {
         for_each_node({value}, [&](const Value& node) {
             const auto* operate = std::get_if<Operate>(&node->term);
             if (operate == nullptr || operate->op != Op::pow || !is_real(node->dtype)) return;
-            const auto* exponent = std::get_if<Convert>(&operate->args[1]->term);
-            if (exponent == nullptr || !is_integer(exponent->a->dtype)) return;
-            const std::optional<IndexRange> range = ranges_.of(exponent->a);
+            Value exponent = operate->args[1];
+            while (const auto* convert = std::get_if<Convert>(&exponent->term))
+                exponent = convert->a;
+            const auto range = is_integer(exponent->dtype) ? ranges_.of(exponent) : std::nullopt;
             if (!range || range->low < -greatest_exponent || range->high > greatest_exponent)
                 return;
-            to.replace(node, power(operate->args[0], exponent->a, *range));
+            to.replace(node, power(operate->args[0], exponent, *range));
             is_any = true;
         });
         return is_any ? share(before, {to(value)}, next_let_)[0] : value;

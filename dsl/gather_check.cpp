@@ -9,10 +9,13 @@
 #include "dsl/gather_check.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <set>
 
 #include "base/text.h"
+#include "dsl/affine_form.h"
+#include "dsl/extent.h"
 #include "dsl/leave_out_index.h"
 #include "dsl/prove.h"
 #include "dsl/safe_condition.h"
@@ -25,6 +28,14 @@ constexpr std::int64_t greatest_limit = std::int64_t{1} << 61;
 
 bool is_data(Expr e) {
     return std::holds_alternative<Access>(e->term) || std::holds_alternative<Cast>(e->term);
+}
+
+/// The comparison that says the same with its sides exchanged.
+Op mirrored(Op op) {
+    if (op == Op::lt) return Op::gt;
+    if (op == Op::le) return Op::ge;
+    if (op == Op::gt) return Op::lt;
+    return op == Op::ge ? Op::le : op;
 }
 
 /// The data that the value of a typed subscript is made of.
@@ -98,6 +109,35 @@ bool GatherChecks::has_values_of(Expr all, Expr subscript) const {
     return substitute(*program_.context, all, renamed) == subscript;
 }
 
+/// Whether the guard compares the subscript itself, but for a constant, with numbers that keep it
+/// inside: `t-J[n] >= 0 && t-J[n] < 16`. Whatever the data is, and also where the difference leaves
+/// 64 bits, it is the same difference.
+bool GatherChecks::is_kept_inside(Expr guard, Expr subscript, const GatherSite& site) const {
+    constexpr std::int64_t far = std::int64_t{1} << 40;
+    bool has_low = false;
+    bool has_high = false;
+    // What is compared with a number, as if it stood on the left.
+    const auto note = [&](Op op, Expr compared, Expr with) {
+        const auto number = linear_form(with);
+        const auto apart = linear_form(integer_difference(*program_.context, subscript, compared));
+        if (!number || !number->parts.empty() || !apart || !apart->parts.empty() ||
+            std::max(std::abs(number->constant), std::abs(apart->constant)) > far)
+            return;
+        const std::int64_t at = number->constant + apart->constant;
+        has_low |= (op == Op::ge && at >= site.low) || (op == Op::gt && at + 1 >= site.low) ||
+                   (op == Op::eq && at >= site.low);
+        has_high |= (op == Op::lt && at <= site.high) || (op == Op::le && at < site.high) ||
+                    (op == Op::eq && at < site.high);
+    };
+    for (const Expr conjunct : conjuncts(guard))
+        for (const Comparison& each : comparisons(conjunct)) {
+            if (each.left->dtype != DType::i64 || each.right->dtype != DType::i64) continue;
+            note(each.op, each.left, each.right);
+            note(mirrored(each.op), each.right, each.left);
+        }
+    return has_low && has_high;
+}
+
 void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>& domain,
                               Span statement) {
     Context& context = *program_.context;
@@ -108,27 +148,25 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
     if (is_empty) return;
     const auto range = integer_range(bound_.indices, subscript);
     if (range && range->low >= site.low && range->high < site.high) return;
+    const Expr guard =
+        site.guard ? typing_.truth(typing_.type(site.guard, Integers::subscripts).term) : Expr();
+    if (is_kept_inside(guard, subscript, site)) return;
     BoundCheck wanted;
     wanted.at = {subscript};
     wanted.low = site.low;
     wanted.high = site.high;
     if (is_covered(wanted, bound_.checks)) return;
-    BoundCheck check{
-        .kind = BoundCheck::Kind::inside,
-        .verdict = {},
-        .tensor = site.tensor,
-        .dimension = site.dimension,
-        .is_write = site.is_write,
-        .at = {subscript},
-        .indices = {},
-        .condition =
-            site.guard
-                ? safe_condition(bound_, domain,
-                                 typing_.truth(typing_.type(site.guard, Integers::subscripts).term))
-                : Expr(),
-        .low = site.low,
-        .high = site.high,
-        .otherwise = diagnosis(site.written, statement)};
+    BoundCheck check{.kind = BoundCheck::Kind::inside,
+                     .verdict = {},
+                     .tensor = site.tensor,
+                     .dimension = site.dimension,
+                     .is_write = site.is_write,
+                     .at = {subscript},
+                     .indices = {},
+                     .condition = guard ? safe_condition(bound_, domain, guard) : Expr(),
+                     .low = site.low,
+                     .high = site.high,
+                     .otherwise = diagnosis(site.written, statement)};
     // Other indices matter only as far as the condition leaves some value of them. It is safe to
     // evaluate already: what is left of comparisons may stand behind parts that read data.
     const std::vector<IndexId> named = free_indices(subscript);

@@ -34,6 +34,7 @@ class GatherChecks {
     Expr operate(Op op, Expr a, Expr b) const;
     [[nodiscard]] bool is_covered(const BoundCheck& check,
                                   const std::vector<BoundCheck>& checks) const;
+    [[nodiscard]] bool is_kept_inside(Expr guard, Expr subscript, const GatherSite& site) const;
     [[nodiscard]] bool has_values_of(Expr all, Expr subscript) const;
     Expr narrow_verdict(Expr subscript, const GatherSite& site) const;
     std::vector<Expr> huge_values(Expr subscript) const;

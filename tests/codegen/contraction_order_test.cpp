@@ -76,21 +76,21 @@ TEST_CASE("what an earlier sum made in between is made once, whatever its indice
     const Given given = {{"A", {30, 40}}, {"B", {40, 50}}, {"C", {50, 60}}, {"D", {2, 30}}};
     const std::string both = ordered(
         "x[l] := sum[i,j,k](D[0,i]*A[i,j]*B[j,k]*C[k,l]); "
-        "y[p] := sum[t,u,v](C[v,p]*B[u,v]*A[t,u]*D[0,t])",
+        "y[p] := sum[t,u,v](C[v,p]*B[u,v]*A[t,u]*D[0,t]); s := sum[l](x[l]*y[l])",
         given);
     CHECK_MESSAGE(both.find("x_part") != std::string::npos, both);
     CHECK_MESSAGE(both.find("y_part") == std::string::npos, both);
     // Other arrays, other indices that are kept, or another condition.
     const Given square = {{"A", {40, 40}}, {"B", {40, 40}}, {"c", {40}}, {"d", {40}}};
-    for (const char* text :
-         {"x[i] := sum[j,k](A[i,j]*B[j,k]*c[k]); y[i] := sum[j,k](A[i,j]*B[j,k]*d[k])",
-          "x[i] := sum[j,k](A[i,j]*B[j,k]*c[k]); y[i] := sum[j,k](A[i,j]*B[k,j]*c[k])"}) {
-        const std::string apart = ordered(text, square);
+    const std::string first = "x[i] := sum[j,k](A[i,j]*B[j,k]*c[k]); ";
+    for (const char* second :
+         {"y[i] := sum[j,k](A[i,j]*B[j,k]*d[k])", "y[i] := sum[j,k](A[i,j]*B[k,j]*c[k]*d[i])"}) {
+        const std::string apart = ordered(first + second + "; s := sum[i](x[i]*y[i]*d[i])", square);
         CHECK_MESSAGE(apart.find("x_part") != std::string::npos, apart);
         CHECK_MESSAGE(apart.find("y_part") != std::string::npos, apart);
     }
     const std::string shared = ordered(
-        "x[i] := sum[j,k](A[i,j]*B[j,k]*c[k]); y[k] := sum[i,j](B[i,j]*c[j]*A[k,i])", square);
+        first + "y[k] := sum[i,j](B[i,j]*c[j]*A[k,i]); s := sum[i](x[i]*y[i]*d[i])", square);
     CHECK_MESSAGE(shared.find("y_part") == std::string::npos, shared);
 }
 
@@ -125,7 +125,8 @@ TEST_CASE("sums under other conditions than one of a prefix stay as they are wri
         CHECK_MESSAGE(is_whole == (std::string(condition) != "e <= d"), text);
     }
     // What is read inside under the condition alone is not read at other points.
-    CHECK(ordered("dK[s,d] := sum[t in 0:40,e | s <= t](dO[t-s,e]*Q[t,d]*V[s,e])", three)
+    CHECK(ordered("dK[s,d] := sum[t in 0:40,e | s <= t](dO[t-s,e]*Q[t,d]*V[s,e]) where s in 0:40",
+                  three)
               .find("_part") == std::string::npos);
 }
 

@@ -48,11 +48,11 @@ TEST_CASE("the sums that the gradient of a norm needs share loops") {
 
 TEST_CASE("passes over rows that need nothing of each other are one loop") {
     const std::string text =
-        "a[i] := exp(A[i,j])*B[j]; b[i] := exp(A[i,j])*C[j]; y[i] := a[i] - b[i]";
+        "a[i] := exp(A[i,j])*B[j]; b[i] := exp(A[i,j])*C[j]; y[k,i] := a[i]*b[k]";
     const Signature signature = {{"A", array({60, 90})}, {"B", array({90})}, {"C", array({90})}};
     CHECK(are_joint(text, signature));
     // Of rows with results of each other passes keep what caches hold.
-    CHECK(!are_joint("a[i] := max[j](A[i,j]); b[i] := exp(A[i,j]-a[i])*C[j]", signature));
+    CHECK(!are_joint("a[i] := max[j](A[i,j]); b[i] := exp(A[i,j]-a[i])*B[j]*C[j]", signature));
 }
 
 TEST_CASE("what reads no large array in common, other points or the other's result does not") {

@@ -223,7 +223,11 @@ TEST_CASE("a walk over all points is not cut along them") {
         "O[b,t,d] := G[b,t,e]*Z[b,t,d,e]";
     const Signature signature = {
         {"K", array({20, 48, 4})}, {"V", array({20, 48, 4})}, {"G", array({20, 48, 4})}};
-    CHECK(has_directive("walk t", text, signature, 1 << 10, Forced::slices));
+    Target target = example_target(64);
+    target.forced = Forced::slices;
+    const std::string plan = str(codegen::plan(bound(text, signature), target));
+    CHECK_MESSAGE(plan.find("walk s ") != std::string::npos, plan);
+    CHECK(interpreted_difference(bound(text, signature), signature, target) == "");
 }
 
 TEST_CASE("small problems of a batch are many in a slice") {

@@ -205,6 +205,26 @@ TEST_CASE("data is looked at once, not for every index that its place does not n
           "t.0 in 0:9, s.1 in 0:9 | s.1 <= t.0 && c.0[t.0] > 0.0");
 }
 
+TEST_CASE("a subscript that a condition compares with its bounds needs no look at data") {
+    const auto checks = [](const std::string& condition, const std::string& subscript) {
+        const Signature signature = {{"J", array({9}, DType::i64)}, {"x", array({20})}};
+        return bound(
+                   "y[t] := sum[n | " + condition + "](x[" + subscript + "]*J[n]) where t in 0:50",
+                   signature)
+            .checks.size();
+    };
+    CHECK(checks("t-J[n] >= 0 && t-J[n] < 20", "t-J[n]") == 0);
+    CHECK(checks("J[n]-t > -3 && 18 > J[n]-t", "J[n]-t+2") == 0);
+    CHECK(checks("t-J[n] == 3", "t-J[n]+16") == 0);
+    CHECK(checks("n > 2 && 0 <= t-J[n] && t-J[n] <= 9", "t-J[n]+10") == 0);
+    // One too few, one too many, another difference, or one that may leave 64 bits.
+    CHECK(checks("t-J[n] >= -1 && t-J[n] < 20", "t-J[n]") == 1);
+    CHECK(checks("t-J[n] >= 0 && t-J[n] <= 20", "t-J[n]") == 1);
+    CHECK(checks("t-J[n] == 4", "t-J[n]+16") == 1);
+    CHECK(checks("t-2*J[n] >= 0 && t-2*J[n] < 20", "t-J[n]") == 1);
+    CHECK(checks("t >= J[n] && t < J[n]+20", "t-J[n]") == 1);
+}
+
 TEST_CASE("what is found to be inside everywhere is not looked at again") {
     const auto checks = [](const std::string& text) {
         const Signature signature = {{"J", array({9}, DType::i32)},

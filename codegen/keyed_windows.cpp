@@ -1,0 +1,153 @@
+// codegen/keyed_windows.cpp – windows whose places are data, as keys of their points
+#include "codegen/keyed_windows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "dsl/affine_form.h"
+#include "dsl/extent.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Longer ones are what an index that data bounds says of itself: no sum of them leaves 64 bits.
+constexpr std::int64_t largest_number = std::int64_t{1} << 40;
+
+/// What a conjunct says of an index t of the result: `sign*(t - place) + constant >= 0`.
+struct Side {
+    std::int64_t sign = 1;
+    LinearForm place;  ///< without a constant
+    std::int64_t constant = 0;
+    Expr conjunct;
+};
+
+bool are_equal(const LinearForm& a, const LinearForm& b) {
+    return a.parts.size() == b.parts.size() &&
+           std::ranges::all_of(a.parts, [&](const LinearForm::Part& part) {
+               return b.coefficient(part.atom) == part.coefficient;
+           });
+}
+
+class Windows {
+  public:
+    Windows(EquationMaker& make, BoundEquation equation)
+        : make_(make), equation_(std::move(equation)) {}
+
+    BoundEquation run() && {
+        for (const IndexId index : std::vector<IndexId>(equation_.indices)) take(index);
+        return std::move(equation_);
+    }
+
+  private:
+    [[nodiscard]] Expr value_of(IndexId index) const { return make_.value(index); }
+
+    std::optional<Side> side(Expr conjunct, IndexId index) {
+        const std::vector<Comparison> all = comparisons(conjunct);
+        if (all.size() != 1 || all[0].op == Op::eq || all[0].left->dtype != DType::i64)
+            return std::nullopt;
+        const bool is_greater = all[0].op == Op::ge || all[0].op == Op::gt;
+        const bool is_strict = all[0].op == Op::gt || all[0].op == Op::lt;
+        const Expr least = is_greater ? all[0].right : all[0].left;
+        const Expr most = is_greater ? all[0].left : all[0].right;
+        const auto form = linear_form(integer_difference(make_.context(), most, least));
+        if (!form || std::abs(form->constant) > largest_number) return std::nullopt;
+        Side result{.sign = form->coefficient(value_of(index)),
+                    .place = {},
+                    .constant = form->constant - (is_strict ? 1 : 0),
+                    .conjunct = conjunct};
+        if (std::abs(result.sign) != 1) return std::nullopt;
+        bool is_data = false;
+        for (const LinearForm::Part& part : form->parts) {
+            if (part.atom == value_of(index)) continue;
+            if (has_index(free_indices(part.atom), index) || part.atom->dtype != DType::i64)
+                return std::nullopt;
+            is_data |= !tensors_read(part.atom).empty();
+            result.place.parts.push_back({part.atom, -result.sign * part.coefficient});
+        }
+        return is_data ? std::optional(std::move(result)) : std::nullopt;
+    }
+
+    /// Gives the index t, if conditions say that it lies in a window, a place in it.
+    void take(IndexId index) {
+        std::vector<Side> sides;
+        for (const Expr conjunct : conjuncts(equation_.reduction->condition))
+            if (std::optional<Side> found = side(conjunct, index))
+                sides.push_back(std::move(*found));
+        for (const Side& low : sides)
+            for (const Side& high : sides) {
+                // low <= t - place <= high
+                if (low.sign != 1 || high.sign != -1 || !are_equal(low.place, high.place)) continue;
+                const std::int64_t extent = high.constant + low.constant + 1;
+                if (extent < 1 || 2 * extent > make_.program().at(index).extent()) continue;
+                replace(index, low, high, extent);
+                return;
+            }
+    }
+
+    void replace(IndexId index, const Side& low, const Side& high, std::int64_t extent) {
+        const IndexId place = make_.index("w", extent);
+        LinearForm key = low.place;
+        key.constant = -low.constant;
+        key.parts.push_back({value_of(place), 1});
+        Expr condition = make_.compare(Op::eq, value_of(index), number(key));
+        for (const Expr conjunct : conjuncts(equation_.reduction->condition))
+            if (conjunct != low.conjunct && conjunct != high.conjunct)
+                condition = make_.both(condition, in_window(conjunct, index, key));
+        equation_.reduction->condition = condition;
+        equation_.reduction->indices.push_back(place);
+        equation_.value = in_window(equation_.value, index, key);
+    }
+
+    /// The term with numbers that are places in the window, such as `t-J[n]`, by their index.
+    Expr in_window(Expr term, IndexId index, const LinearForm& key) {
+        ExprMap<Expr> places;
+        for (const Expr e : postorder({term})) {
+            if (e->dtype != DType::i64) continue;
+            const std::optional<LinearForm> form = linear_form(e);
+            const std::int64_t factor = form ? form->coefficient(value_of(index)) : 0;
+            if (factor == 0) continue;
+            LinearForm place{.constant = form->constant + factor * key.constant, .parts = {}};
+            for (const LinearForm::Part& part : form->parts)
+                if (part.atom != value_of(index)) place.parts.push_back(part);
+            for (const LinearForm::Part& part : key.parts) add(place, part, factor);
+            const bool is_number = std::ranges::all_of(place.parts, [](const auto& part) {
+                return std::holds_alternative<IndexValue>(part.atom->term);
+            });
+            if (is_number) places.emplace(e, number(place));
+        }
+        return substitute(make_.context(), term, places);
+    }
+    Expr number(const LinearForm& form) {
+        Expr sum = make_.integer(form.constant);
+        for (const LinearForm::Part& part : form.parts)
+            sum = make_.add(sum, make_.times(part.atom, part.coefficient));
+        return sum;
+    }
+    static void add(LinearForm& form, const LinearForm::Part& part, std::int64_t factor) {
+        const auto same = std::ranges::find(form.parts, part.atom, &LinearForm::Part::atom);
+        if (same == form.parts.end()) {
+            form.parts.push_back({part.atom, factor * part.coefficient});
+            return;
+        }
+        same->coefficient += factor * part.coefficient;
+        if (same->coefficient == 0) form.parts.erase(same);
+    }
+
+    EquationMaker& make_;
+    BoundEquation equation_;
+};
+
+}  // namespace
+
+BoundEquation with_windows_as_keys(EquationMaker& make, const BoundEquation& equation) {
+    if (!equation.reduction || !equation.reduction->condition || equation.reduction->carry ||
+        equation.op != Assign::define)
+        return equation;
+    return Windows(make, equation).run();
+}
+
+}  // namespace ricci::codegen

@@ -1,0 +1,22 @@
+// codegen/keyed_windows.h – windows whose places are data, as keys of their points
+#pragma once
+
+#include "codegen/equation_maker.h"
+
+namespace ricci::codegen {
+
+/// A sum over the points near to which each element of the result lies, as the gradient of windows
+/// that are read at places of data, `Y[n,a] := X[J[n]+a]`,
+///
+///     for t:  dX[t] := sum[n | t-J[n] >= 0 && t-J[n] < 16](dY[n,t-J[n]])
+///
+/// with an index for the places in a window, so that each point has a key:
+///
+///     for t:  dX[t] := sum[n, a in 0:16 | t == J[n]+a](dY[n,a])
+///
+/// Where windows are at most half of what they lie in, along each axis that has some; any other
+/// equation as it is.
+[[nodiscard]] BoundEquation with_windows_as_keys(EquationMaker& make,
+                                                 const BoundEquation& equation);
+
+}  // namespace ricci::codegen

@@ -1,0 +1,85 @@
+// tests/codegen/keyed_windows_test.cpp – windows whose places are data, as keys of their points
+#include "codegen/keyed_windows.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "codegen/plan.h"
+#include "dsl/canonical.h"
+#include "grad/gradient.h"
+#include "tests/codegen/check_plan.h"
+
+using namespace ricci;
+using namespace ricci::tests;
+
+namespace {
+
+const Signature signature = {{"X", array({60})},
+                             {"Z", array({40, 50})},
+                             {"J", array({9}, DType::i64)},
+                             {"K", array({9}, DType::i32)},
+                             {"u", array({9})},
+                             {"dY", array({9, 4})}};
+
+/// Those of the arrays that a text reads.
+Signature arrays_of(const std::string& text) {
+    Signature given;
+    for (const auto& [name, spec] : signature)
+        if (text.find(name + "[") != std::string::npos) given[name] = spec;
+    return given;
+}
+
+std::string rewritten(const std::string& condition) {
+    const std::string text = "y[t] := sum[n | " + condition + "](u[n]) where t in 0:60";
+    BoundProgram program = bound(text, arrays_of(text));
+    codegen::EquationMaker make(program);
+    program.equations.back() = codegen::with_windows_as_keys(make, program.equations.back());
+    const std::string all = str(program);
+    const std::size_t begin = all.rfind(" | ") + 3;
+    return all.substr(begin, all.rfind("](") - begin);
+}
+
+/// Checks the gradient by X or Z, which looks at no point more than once.
+void check_gradient(const std::string& forward, const std::string& by, const Shape& shape_of_dY) {
+    const Program program = grad::gradient(parse_program(forward), by);
+    Signature given = arrays_of(forward);
+    given["dY"] = array(shape_of_dY);
+    const BoundProgram gradient = ricci::bind(canonicalise(program), given);
+    CAPTURE(forward);
+    CHECK(gradient.checks.empty());
+    const std::string plan = str(codegen::plan(gradient, example_target(64)));
+    CHECK_MESSAGE(plan.find("acc[") == std::string::npos, plan);
+    for (const int vector_bytes : {64, 32})
+        CHECK(interpreted_difference(gradient, given, example_target(vector_bytes)) == "");
+    CHECK(compiled_difference(gradient, given) == "");
+}
+
+}  // namespace
+
+TEST_CASE("conditions that a result lies in a window are an equation with a place in it") {
+    CHECK(rewritten("t-J[n] >= 0 && t-J[n] < 4") == "t.0 == J.0[n.1]+w.2");
+    CHECK(rewritten("t-J[n]+3 > 0 && 5 >= t-J[n]+3") == "t.0 == -2+J.0[n.1]+w.2");
+    CHECK(rewritten("2*n+J[n]-t >= 1 && 2*n+J[n]-t < 9 && n > 2") ==
+          "t.0 == -8+2*n.1+J.0[n.1]+w.2 && n.1 > 2");
+}
+
+TEST_CASE("conditions of wide windows, of two places or on one side alone stay") {
+    for (const char* condition :
+         {"t-J[n] >= 0 && t-J[n] < 31", "t-J[n] >= 0 && t-i64(K[n]) < 4", "t-J[n] >= 0",
+          "t-2*J[n] >= 0 && t-J[n] < 4", "2*t-J[n] >= 0 && 2*t-J[n] < 4", "t-n >= 0 && t-n < 4"})
+        CHECK_MESSAGE(rewritten(condition).find("w.") == std::string::npos, condition);
+}
+
+TEST_CASE("gradients of windows at places that are data update the points of each window") {
+    check_gradient("Y[n,a] := X[J[n]+a] where a in 0:4", "X", {9, 4});
+    check_gradient("Y[n,a] := X[K[n]+a] where a in 0:4", "X", {9, 4});
+    check_gradient("Y[n,a] := X[J[n]-a+3] where a in 0:4", "X", {9, 4});
+    check_gradient("Y[n,a] := X[pad(J[n]+a-3)] where a in 0:4", "X", {9, 4});
+    check_gradient("Y[n,b,a] := X[J[n]+4*b+a] where a in 0:4, b in 0:3", "X", {9, 3, 4});
+    check_gradient("Y[n,a,b] := Z[J[n]+a,K[n]+b] where a in 0:3, b in 0:5", "Z", {9, 3, 5});
+    check_gradient(
+        "Y[n] := sum[a in 0:2,b in 0:2](Z[J[n]+a,K[n]+b]*(a == 0 ? 1-u[n] : u[n])*(b+1))", "Z",
+        {9});
+    check_gradient("Y[n,a,c] := Z[J[n]+a,c]*X[a] where a in 0:3", "Z", {9, 3, 50});
+}
