@@ -17,9 +17,10 @@ namespace {
 /// Longer ones are what an index that data bounds says of itself: no sum of them leaves 64 bits.
 constexpr std::int64_t largest_number = std::int64_t{1} << 40;
 
-/// What a conjunct says of an index t of the result: `sign*(t - place) + constant >= 0`.
+/// What a conjunct says of an index t of the result: `sign*(step*t - place) + constant >= 0`.
 struct Side {
     std::int64_t sign = 1;
+    std::int64_t step = 1;
     LinearForm place;  ///< without a constant
     std::int64_t constant = 0;
     Expr conjunct;
@@ -55,11 +56,13 @@ class Windows {
         const Expr most = is_greater ? all[0].left : all[0].right;
         const auto form = linear_form(integer_difference(make_.context(), most, least));
         if (!form || std::abs(form->constant) > largest_number) return std::nullopt;
-        Side result{.sign = form->coefficient(value_of(index)),
+        const std::int64_t factor = form->coefficient(value_of(index));
+        if (factor == 0 || std::abs(factor) > largest_number) return std::nullopt;
+        Side result{.sign = factor > 0 ? 1 : -1,
+                    .step = std::abs(factor),
                     .place = {},
                     .constant = form->constant - (is_strict ? 1 : 0),
                     .conjunct = conjunct};
-        if (std::abs(result.sign) != 1) return std::nullopt;
         bool is_data = false;
         for (const LinearForm::Part& part : form->parts) {
             if (part.atom == value_of(index)) continue;
@@ -79,13 +82,33 @@ class Windows {
                 sides.push_back(std::move(*found));
         for (const Side& low : sides)
             for (const Side& high : sides) {
-                // low <= t - place <= high
-                if (low.sign != 1 || high.sign != -1 || !are_equal(low.place, high.place)) continue;
+                // -low <= step*t - place <= high
+                if (low.sign != 1 || high.sign != -1 || low.step != high.step ||
+                    !are_equal(low.place, high.place))
+                    continue;
                 const std::int64_t extent = high.constant + low.constant + 1;
-                if (extent < 1 || 2 * extent > make_.program().at(index).extent()) continue;
-                replace(index, low, high, extent);
+                const std::int64_t most =
+                    low.step == 1 ? make_.program().at(index).extent() / 2 : low.step;
+                if (extent < 1 || extent > most) continue;
+                if (low.step == 1)
+                    replace(index, low, high, extent);
+                else
+                    divide(index, high, extent == low.step ? &low : nullptr);
                 return;
             }
+    }
+
+    /// The one t of which step*t is at most what the conjunct `high` says. Where the window is as
+    /// wide as the step, as `low` says then, that is all that both say.
+    void divide(IndexId index, const Side& high, const Side* low) {
+        LinearForm most = high.place;
+        most.constant = high.constant;
+        Expr condition =
+            make_.compare(Op::eq, value_of(index), make_.quotient(number(most), high.step));
+        for (const Expr conjunct : conjuncts(equation_.reduction->condition))
+            if (low == nullptr || (conjunct != low->conjunct && conjunct != high.conjunct))
+                condition = make_.both(condition, conjunct);
+        equation_.reduction->condition = condition;
     }
 
     void replace(IndexId index, const Side& low, const Side& high, std::int64_t extent) {

@@ -14,8 +14,13 @@ namespace ricci::codegen {
 ///
 ///     for t:  dX[t] := sum[n, a in 0:16 | t == J[n]+a](dY[n,a])
 ///
-/// Where windows are at most half of what they lie in, along each axis that has some; any other
-/// equation as it is.
+/// Where windows are at most half of what they lie in, along each axis that has some. Of a stride,
+/// as in the gradient of `X[J[n]//4]`, there is one place:
+///
+///     for t:  dX[t] := sum[n | J[n] >= 4*t && J[n] < 4*t+4](dY[n])
+///     for t:  dX[t] := sum[n | t == J[n]//4](dY[n])
+///
+/// Any other equation as it is.
 [[nodiscard]] BoundEquation with_windows_as_keys(EquationMaker& make,
                                                  const BoundEquation& equation);
 

@@ -62,7 +62,8 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     if (!target.is_plain) result = with_stored_terms(std::move(result));
     if (!target.is_plain)
         result = with_single_places(without_implied_conditions(std::move(result)));
-    result = with_recurrences(with_separate_sums(std::move(result)));
+    result = with_recurrences(with_separate_sums(std::move(result)),
+                              !target.is_plain && !target.is_gpu());
     if (!target.is_plain)
         result = with_contraction_order(std::move(result), is_forced ? 0 : least_points_of_order,
                                         !target.is_gpu());

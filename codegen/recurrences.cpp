@@ -23,8 +23,9 @@ namespace {
 
 class Recurrences {
   public:
-    explicit Recurrences(BoundProgram program)
+    Recurrences(BoundProgram program, bool takes_sums)
         : program_(std::move(program)),
+          takes_sums_(takes_sums),
           make_(program_),
           factors_(make_),
           carried_(make_, factors_) {}
@@ -59,7 +60,7 @@ class Recurrences {
         sum.reduction->accumulator = type;
         sum.reduction->condition = condition_;
         sum.value = converted(inner, type);
-        sum.reduction->carry = converted(carries, type);
+        if (!carries.factors.empty()) sum.reduction->carry = converted(carries, type);
         // The walk goes over all points and results, also those that other conditions exclude.
         std::vector<IndexId> domain = equation.indices;
         domain.insert(domain.end(), equation.reduction->indices.begin(),
@@ -129,7 +130,7 @@ class Recurrences {
             if (carry->outer) outer.factors.push_back(carry->outer);
             if (carry->is_rate) type = carry->value->dtype;
         }
-        return !carries.factors.empty() &&
+        return (!carries.factors.empty() || (takes_sums_ && of_results_)) &&
                std::ranges::none_of(inner.factors, [&](Expr e) { return has(e, prefix.result); });
     }
     Expr converted(Product product, DType type) {
@@ -155,7 +156,8 @@ class Recurrences {
         std::optional<Expr> exists = leave_out_index(program_, condition_, point);
         if (exists) exists = make_.both(*exists, of_results_);
         if (!exists || !reads_nothing_empty(program_, equation.value)) return false;
-        const std::vector<Expr> terms = {sum.value, sum.reduction->carry, condition_};
+        std::vector<Expr> terms = {sum.value, condition_};
+        if (sum.reduction->carry) terms.push_back(sum.reduction->carry);
         Shape shape;
         sum.indices.clear();
         for (const std::vector<IndexId>* ids : {&equation.indices, &reduction.indices})
@@ -184,6 +186,7 @@ class Recurrences {
     }
 
     BoundProgram program_;
+    bool takes_sums_;
     EquationMaker make_;
     ProductFactors factors_;
     CarriedFactors carried_;
@@ -195,8 +198,8 @@ class Recurrences {
 
 }  // namespace
 
-BoundProgram with_recurrences(BoundProgram program) {
-    return Recurrences(std::move(program)).run();
+BoundProgram with_recurrences(BoundProgram program, bool takes_sums) {
+    return Recurrences(std::move(program), takes_sums).run();
 }
 
 }  // namespace ricci::codegen

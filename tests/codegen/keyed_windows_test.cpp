@@ -64,6 +64,15 @@ TEST_CASE("conditions that a result lies in a window are an equation with a plac
           "t.0 == -8+2*n.1+J.0[n.1]+w.2 && n.1 > 2");
 }
 
+TEST_CASE("conditions that a result lies in one of many steps are an equation with its number") {
+    CHECK(rewritten("J[n] >= 4*t && J[n] < 4*t+4") == "t.0 == J.0[n.1]//4");
+    CHECK(rewritten("J[n]+n+1 >= 4*t && J[n]+n-2 <= 4*t") == "t.0 == (1+J.0[n.1]+n.1)//4");
+    // Of shorter windows some numbers have none.
+    CHECK(rewritten("J[n] >= 4*t && J[n] < 4*t+3") ==
+          "t.0 == J.0[n.1]//4 && J.0[n.1] >= 4*t.0 && J.0[n.1] < 4*t.0+3");
+    CHECK(rewritten("J[n] >= 4*t && J[n] < 4*t+5") == "J.0[n.1] >= 4*t.0 && J.0[n.1] < 4*t.0+5");
+}
+
 TEST_CASE("conditions of wide windows, of two places or on one side alone stay") {
     for (const char* condition :
          {"t-J[n] >= 0 && t-J[n] < 31", "t-J[n] >= 0 && t-i64(K[n]) < 4", "t-J[n] >= 0",
@@ -76,6 +85,10 @@ TEST_CASE("gradients of windows at places that are data update the points of eac
     check_gradient("Y[n,a] := X[K[n]+a] where a in 0:4", "X", {9, 4});
     check_gradient("Y[n,a] := X[J[n]-a+3] where a in 0:4", "X", {9, 4});
     check_gradient("Y[n,a] := X[pad(J[n]+a-3)] where a in 0:4", "X", {9, 4});
+    check_gradient("Y[n] := X[J[n]//4]", "X", {9});
+    check_gradient("Y[n,a] := X[(J[n]+a)//3] where a in 0:4", "X", {9, 4});
+    check_gradient("Y[n,a] := X[J[n]//4+a] where a in 0:4", "X", {9, 4});
+    check_gradient("Y[n] := Z[J[n]//4,K[n]//8]", "Z", {9});
     check_gradient("Y[n,b,a] := X[J[n]+4*b+a] where a in 0:4, b in 0:3", "X", {9, 3, 4});
     check_gradient("Y[n,a,b] := Z[J[n]+a,K[n]+b] where a in 0:3, b in 0:5", "Z", {9, 3, 5});
     check_gradient(

@@ -118,6 +118,19 @@ TEST_CASE("what stays is found in terms of many shared parts") {
     CHECK(is_scan(text, {{"X", array({37, 40})}, {"W", array({40, 5})}}));
 }
 
+TEST_CASE("conditions of results alone are of what the walk gives") {
+    const auto is_masked_scan = [](const std::string& condition, const std::string& value) {
+        return is_scan(
+            "Y[i,k] := sum[l | " + condition + "](" + value + ") where k in 0:40, i in 0:9",
+            {{"X", array({9, 40})}, {"M", array({9, 40})}});
+    };
+    CHECK(is_masked_scan("l <= k && M[i,k] > 0", "X[i,l]"));
+    CHECK(is_masked_scan("l >= k && M[i,k] > 0 && k != 3", "X[i,l]*M[i,k]"));
+    CHECK(is_masked_scan("l < k && M[i,l] > 0 && i > 2", "X[i,l]"));
+    // What is inside where the result counts alone is not read elsewhere.
+    CHECK_FALSE(is_masked_scan("l <= k && i > 1 && M[i,k] > 0", "X[i-2,l]*M[0,0]"));
+}
+
 TEST_CASE("conditions whose places only points of the walk keep inside") {
     CHECK(
         is_scan("Y[b,t] := sum[s | s <= t && s >= b && M[s-b] > 0](X[b,s]) "
