@@ -240,7 +240,7 @@ TEST_CASE("what is found to be inside everywhere is not looked at again") {
     CHECK(checks("y[i] := X[J[i]] + c[i]; z[k] := Z[J[k]]") == 1);
     CHECK(checks("y[i] := X[J[i]] + c[i]; z[k+_] := X[J[k]]*Z[0] where k in 2:5") == 1);
     CHECK(checks("y[i] := sum[k in 0:9 | c[k] > 0](X[J[k]]*Z[0]) + X[J[i]]") == 1);
-    CHECK(checks("y[i+_] := X[J[i]]*c[i] where i in 2:5; z[k] := X[J[k]]*Z[0]") == 2);
+    CHECK(checks("y[i+_] := X[J[i]]*c[i] where i in 2:5; z[k] := X[J[k]]*Z[0]") == 1);
     CHECK(checks("y[i] := Z[J[i]] + X[J[i]] + c[i]") == 1);
     // The check of the smaller array is one of some points.
     CHECK(checks("y[i] := (c[i] > 0 ? X[J[i]] : 0) + Z[J[i]]") == 2);
