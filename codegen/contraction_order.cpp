@@ -13,6 +13,8 @@
 #include "codegen/reads_inside.h"
 #include "codegen/term_cost.h"
 #include "dsl/affine_form.h"
+#include "dsl/leave_out_index.h"
+#include "dsl/neutral.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -62,11 +64,13 @@ class Order {
     }
 
   private:
-    /// The condition of a sum up to each result, or from it on. Each is a bit; 0 without a
-    /// condition.
+    /// Bits of the two indices that the condition compares, of a sum up to each result, or from it
+    /// on; 0 without one.
     struct PrefixSets {
         Set result = 0;
         Set reduced = 0;
+        /// Which results have points: of others, sums are 0 whatever their factors are. Empty: all.
+        Expr has_points = Expr();
     };
     /// Factors that have the same indices.
     struct Leaf {
@@ -178,6 +182,16 @@ class Order {
         if (!prefix || !has_index(equation_.indices, prefix->result)) return false;
         if (!reads_inside(program_, domain_, Expr(), equation_.value)) return false;
         prefix_ = {.result = bit_of(prefix->result), .reduced = bit_of(prefix->reduced)};
+        const BoundIndex& points = program_.at(prefix->reduced);
+        const BoundIndex& results = program_.at(prefix->result);
+        const bool have_all_points = prefix->is_suffix
+                                         ? results.upper - 1 + prefix->shift < points.upper
+                                         : results.lower + prefix->shift >= points.lower;
+        if (!have_all_points) {
+            const auto exists = leave_out_index(program_, conditions[0], prefix->reduced);
+            if (!exists) return false;
+            prefix_.has_points = *exists;
+        }
         // Arrays of sums have the result where their terms have the point.
         const auto result = std::ranges::find(appearance_, prefix->result);
         const auto reduced = std::ranges::find(appearance_, prefix->reduced);
@@ -362,13 +376,18 @@ class Order {
         const Expr value = times(a, b);
         BoundEquation equation = equation_;
         const Set summed = (kept(left) | kept(right)) & ~free_;
+        // A sum in between is 0 where it has no points: that may not meet what is infinite or NaN.
+        const Expr exists = has_condition(summed) ? Expr() : prefix_.has_points;
         if (summed != 0) {
             equation.reduction = reduction_over(summed);
+            equation.reduction->condition = make_.both(equation.reduction->condition, exists);
             equation.value = value;
         } else {
             const DType target = program_.at(equation_.target).dtype;
             equation.reduction.reset();
-            equation.value = target == type ? value : context.cast(value, target, true);
+            const Expr whole =
+                exists ? make_.choose(exists, value, identity(context, Reducer::sum, type)) : value;
+            equation.value = target == type ? whole : context.cast(whole, target, true);
         }
         result_.push_back(std::move(equation));
     }

@@ -53,7 +53,7 @@ class KeyedUpdates {
         if (!is_sum)
             return target_.is_gpu() || way_ ? rewrite_update(written) : push_in_parts(written);
         const BoundEquation equation =
-            with_windows_as_keys(make_, make_.with_choice_taken(written));
+            with_windows_as_keys(make_, make_.with_choice_taken(written), written.indices);
         const Reduction& reduction = *equation.reduction;
         if (!reduction.condition || !update_of(reduction.reducer)) return false;
         std::vector<Keyed> keys;

@@ -1,6 +1,8 @@
 // codegen/keyed_windows.h – windows whose places are data, as keys of their points
 #pragma once
 
+#include <vector>
+
 #include "codegen/equation_maker.h"
 
 namespace ricci::codegen {
@@ -21,7 +23,15 @@ namespace ricci::codegen {
 ///     for t:  dX[t] := sum[n | t == J[n]//4](dY[n])
 ///
 /// Any other equation as it is.
-[[nodiscard]] BoundEquation with_windows_as_keys(EquationMaker& make,
-                                                 const BoundEquation& equation);
+///
+/// `indices`: those that may lie in windows. An index of the sum is put in place,
+///
+///     y := sum[t, n | t-J[n] >= 0 && t-J[n] < 16](x[t])
+///     y := sum[n, w in 0:16 | J[n]+w >= 0 && J[n]+w < size(x,0)](x[J[n]+w])
+///
+/// What the key reads is read before other conditions are looked at: the caller sees to it that all
+/// of it is inside.
+[[nodiscard]] BoundEquation with_windows_as_keys(EquationMaker& make, const BoundEquation& equation,
+                                                 const std::vector<IndexId>& indices);
 
 }  // namespace ricci::codegen

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/equation_maker.h"
+#include "codegen/keyed_windows.h"
 #include "dsl/affine_form.h"
 #include "dsl/extent.h"
 #include "dsl/walk.h"
@@ -219,6 +220,14 @@ void replace_matched(EquationMaker& make, BoundEquation& equation) {
     }
 }
 
+/// Reduced indices of which conditions say that they lie in a window at a place of data,
+/// `t >= p[i] && t < p[i]+8`, are that place and one in the window.
+void pin_windows(EquationMaker& make, BoundEquation& equation) {
+    const Reducer reducer = equation.reduction->reducer;
+    if (reducer == Reducer::argmax || reducer == Reducer::argmin) return;
+    equation = with_windows_as_keys(make, equation, equation.reduction->indices);
+}
+
 }  // namespace
 
 BoundProgram with_pinned_indices(BoundProgram program) {
@@ -230,6 +239,7 @@ BoundProgram with_pinned_indices(BoundProgram program) {
             if (!pinned.run()) break;
             program.equations[n] = std::move(pinned).equation();
         }
+        if (program.equations[n].reduction) pin_windows(make, program.equations[n]);
     }
     return program;
 }

@@ -46,7 +46,7 @@ void rename_rest(std::vector<Stmt>& rest, VarId var, AffineForm to) {
     substitute(rest, renaming);
 }
 
-/// Whether the term is a number at each value of the variable.
+/// Whether the term has the variable, and is a number at each value of it.
 bool depends_on_alone(const Value& term, VarId var) {
     bool is_alone = true;
     bool is_any = false;

@@ -18,7 +18,7 @@ namespace ricci::codegen {
 
 namespace {
 
-/// As of constants (codegen/cpu/emit_value): the error of the products stays below four units in
+/// As of constants (codegen/cpu/emit_value): the error of the products stays below eight units in
 /// the last place.
 constexpr std::int64_t greatest_exponent = 8;
 
@@ -65,9 +65,12 @@ class SmallPowers {
         for_each_node({value}, [&](const Value& node) {
             const auto* operate = std::get_if<Operate>(&node->term);
             if (operate == nullptr || operate->op != Op::pow || !is_real(node->dtype)) return;
+            // From one integer to another, values may change.
             Value exponent = operate->args[1];
-            while (const auto* convert = std::get_if<Convert>(&exponent->term))
+            while (const auto* convert = std::get_if<Convert>(&exponent->term)) {
+                if (is_integer(exponent->dtype)) break;
                 exponent = convert->a;
+            }
             const auto range = is_integer(exponent->dtype) ? ranges_.of(exponent) : std::nullopt;
             if (!range || range->low < -greatest_exponent || range->high > greatest_exponent)
                 return;

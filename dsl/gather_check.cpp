@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -91,32 +92,35 @@ bool GatherChecks::is_covered(const BoundCheck& check,
     });
 }
 
-/// Whether `all` is the same term, perhaps over other indices, whose ranges are no smaller.
-bool GatherChecks::has_values_of(Expr all, Expr subscript) const {
-    const std::vector<IndexId> from = free_indices(all);
-    const std::vector<IndexId> to = free_indices(subscript);
+/// Whether a term has all values of the other one: it is the same, perhaps over other indices,
+/// whose ranges are no smaller.
+bool GatherChecks::has_values_of(Expr wide, Expr narrow) const {
+    const std::vector<IndexId> from = free_indices(wide);
+    const std::vector<IndexId> to = free_indices(narrow);
     if (from.size() != to.size()) return false;
     ExprMap<Expr> renamed;
     for (std::size_t n = 0; n < from.size(); ++n) {
-        const BoundIndex& wide = bound_.at(from[n]);
-        const BoundIndex& narrow = bound_.at(to[n]);
-        if (wide.lower > narrow.lower || wide.upper < narrow.upper) return false;
+        const BoundIndex& all = bound_.at(from[n]);
+        const BoundIndex& some = bound_.at(to[n]);
+        if (all.lower > some.lower || all.upper < some.upper) return false;
         const auto value = [&](IndexId id) {
             return program_.context->intern(IndexValue{id}, DType::i64);
         };
         renamed.emplace(value(from[n]), value(to[n]));
     }
-    return substitute(*program_.context, all, renamed) == subscript;
+    return substitute(*program_.context, wide, renamed) == narrow;
 }
 
-/// Whether the guard compares the subscript itself, but for a constant, with numbers that keep it
-/// inside: `t-J[n] >= 0 && t-J[n] < 16`. Whatever the data is, and also where the difference leaves
-/// 64 bits, it is the same difference.
+/// Whether the guard compares the subscript itself, but for a constant, with two numbers that keep
+/// it inside: `t-J[n] >= 0 && t-J[n] < 16`. Where the difference leaves 64 bits, too, it is the
+/// same one: both conjuncts must compare the same term.
 bool GatherChecks::is_kept_inside(Expr guard, Expr subscript, const GatherSite& site) const {
     constexpr std::int64_t far = std::int64_t{1} << 40;
-    bool has_low = false;
-    bool has_high = false;
-    // What is compared with a number, as if it stood on the left.
+    struct Ends {
+        bool has_low = false;
+        bool has_high = false;
+    };
+    std::map<std::int64_t, Ends> by_distance;  // from what is compared to the subscript
     const auto note = [&](Op op, Expr compared, Expr with) {
         const auto number = linear_form(with);
         const auto apart = linear_form(integer_difference(*program_.context, subscript, compared));
@@ -124,10 +128,11 @@ bool GatherChecks::is_kept_inside(Expr guard, Expr subscript, const GatherSite& 
             std::max(std::abs(number->constant), std::abs(apart->constant)) > far)
             return;
         const std::int64_t at = number->constant + apart->constant;
-        has_low |= (op == Op::ge && at >= site.low) || (op == Op::gt && at + 1 >= site.low) ||
-                   (op == Op::eq && at >= site.low);
-        has_high |= (op == Op::lt && at <= site.high) || (op == Op::le && at < site.high) ||
-                    (op == Op::eq && at < site.high);
+        Ends& ends = by_distance[apart->constant];
+        ends.has_low |= (op == Op::ge && at >= site.low) || (op == Op::gt && at + 1 >= site.low) ||
+                        (op == Op::eq && at >= site.low);
+        ends.has_high |= (op == Op::lt && at <= site.high) || (op == Op::le && at < site.high) ||
+                         (op == Op::eq && at < site.high);
     };
     for (const Expr conjunct : conjuncts(guard))
         for (const Comparison& each : comparisons(conjunct)) {
@@ -135,7 +140,8 @@ bool GatherChecks::is_kept_inside(Expr guard, Expr subscript, const GatherSite& 
             note(each.op, each.left, each.right);
             note(mirrored(each.op), each.right, each.left);
         }
-    return has_low && has_high;
+    return std::ranges::any_of(
+        by_distance, [](const auto& each) { return each.second.has_low && each.second.has_high; });
 }
 
 void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>& domain,
@@ -151,11 +157,6 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
     const Expr guard =
         site.guard ? typing_.truth(typing_.type(site.guard, Integers::subscripts).term) : Expr();
     if (is_kept_inside(guard, subscript, site)) return;
-    BoundCheck wanted;
-    wanted.at = {subscript};
-    wanted.low = site.low;
-    wanted.high = site.high;
-    if (is_covered(wanted, bound_.checks)) return;
     BoundCheck check{.kind = BoundCheck::Kind::inside,
                      .verdict = {},
                      .tensor = site.tensor,
@@ -167,6 +168,7 @@ void GatherChecks::add_inside(const GatherSite& site, const std::vector<IndexId>
                      .low = site.low,
                      .high = site.high,
                      .otherwise = diagnosis(site.written, statement)};
+    if (is_covered(check, bound_.checks)) return;
     // Other indices matter only as far as the condition leaves some value of them. It is safe to
     // evaluate already: what is left of comparisons may stand behind parts that read data.
     const std::vector<IndexId> named = free_indices(subscript);

@@ -35,7 +35,7 @@ class GatherChecks {
     [[nodiscard]] bool is_covered(const BoundCheck& check,
                                   const std::vector<BoundCheck>& checks) const;
     [[nodiscard]] bool is_kept_inside(Expr guard, Expr subscript, const GatherSite& site) const;
-    [[nodiscard]] bool has_values_of(Expr all, Expr subscript) const;
+    [[nodiscard]] bool has_values_of(Expr wide, Expr narrow) const;
     Expr narrow_verdict(Expr subscript, const GatherSite& site) const;
     std::vector<Expr> huge_values(Expr subscript) const;
     void add(BoundCheck check, Expr verdict);

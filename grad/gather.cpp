@@ -83,6 +83,7 @@ class Inverter {
     void solve(const std::set<IndexId>& keep) {
         keep_ = keep;
         solutions_.clear();
+        places_.clear();
         equations_.clear();
         renamed_.assign(targets_.size(), std::nullopt);
         pivots_.assign(targets_.size(), std::nullopt);
@@ -158,7 +159,15 @@ class Inverter {
             value = tidy(substitute_indices(context_, value, {{index, solution}}));
         }
         solutions_.emplace(index, solution);
+        places_.emplace(as_written(relation_.at[d]), target);
         return true;
+    }
+    /// The subscript without its conversions.
+    Expr as_written(Expr subscript) const {
+        return rewrite(context_, subscript, [](Expr node) {
+            const auto* cast = std::get_if<Cast>(&node->term);
+            return cast ? cast->a : node;
+        });
     }
 
     /// Prefers an index that no later subscript uses, one that the forward did not reduce (outputs
@@ -367,8 +376,18 @@ class Inverter {
         return result;
     }
 
-    /// The term with solved indices replaced.
-    Expr now(Expr e) const { return tidy(substitute_indices(context_, e, solutions_)); }
+    /// The term with solved indices replaced. What reads where the array was read, as in
+    /// `v[p[i]+k]*x[c[p[i]+k]]`, reads at the place itself, not at `p[i]+(t-p[i])`.
+    Expr now(Expr e) const {
+        const Expr placed = rewrite(context_, e, [&](Expr node) {
+            const auto* access = std::get_if<Access>(&node->term);
+            if (access == nullptr || places_.empty()) return node;
+            std::vector<Expr> at = access->at;
+            for (Expr& each : at) each = substitute(context_, each, places_);
+            return at == access->at ? node : context_.access(access->tensor, at, node->dtype);
+        });
+        return tidy(substitute_indices(context_, placed, solutions_));
+    }
     /// Integer terms in affine order.
     Expr tidy(Expr e) const { return simplify(program_, e); }
 
@@ -390,6 +409,7 @@ class Inverter {
     std::vector<IndexId> targets_;
     std::set<IndexId> keep_;
     std::unordered_map<std::uint32_t, Expr> solutions_;
+    ExprMap<Expr> places_;                ///< indices of the array by what it was read at
     std::vector<std::size_t> equations_;  ///< dimensions whose subscript is not solved
     std::vector<std::optional<IndexId>> renamed_;
     std::vector<std::optional<IndexId>> pivots_;  ///< by dimension: the index it was solved for

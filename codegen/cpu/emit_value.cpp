@@ -15,8 +15,8 @@ namespace ricci::codegen::cpu {
 
 namespace {
 
-/// The largest whole exponent that becomes multiplications: their error, half a unit in the last
-/// place each, stays below four.
+/// The largest whole exponent that becomes multiplications: what is squared three times is off by
+/// up to seven units in the last place, its inverse by half a one more.
 constexpr double max_expanded_exponent = 8;
 
 /// Copies of a long operation that are emitted in place: sums of nine exponentials for each of a

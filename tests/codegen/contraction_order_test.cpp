@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "dsl/canonical.h"
 #include "runtime/reference.h"
+#include "tests/codegen/check_plan.h"
 #include "tests/support/compare.h"
 
 namespace ricci::tests {
@@ -113,6 +114,18 @@ TEST_CASE("sums up to each point, or from it on, are walks in between") {
           "  y_part.4[t.0,k.2] := f32 sum[s.1 in 0:40 | s.1 <= t.0](B.1[s.1,k.2]*x.2[s.1])\n"
           "for t.0 in 0:40:\n"
           "  y.3[t.0] := f32 sum[k.2 in 0:8](C.0[t.0,k.2]*y_part.4[t.0,k.2])\n");
+}
+
+TEST_CASE("results without a point are 0, whatever their factors are") {
+    const Given three = {{"dO", {40, 8}}, {"Q", {40, 8}}, {"V", {40, 8}}};
+    const std::string strict = ordered("dK[s,d] := sum[t,e | s < t](dO[t,e]*Q[t,d]*V[s,e])", three);
+    CHECK_MESSAGE(strict.find("sum[e.3 in 0:8 | ") != std::string::npos, strict);
+    for (const char* condition : {"s < t", "s > t", "t-s >= 5", "s-3 >= t", "s <= t+2"}) {
+        const std::string text =
+            "z[s] := s < 4 || s > 35 ? 0.0/0 : 1.0 where s in 0:40; dK[s,d] := sum[t,e | " +
+            std::string(condition) + "](dO[t,e]*Q[t,d]*V[s,e]*z[s])";
+        check_values(text, signature_of(three));
+    }
 }
 
 TEST_CASE("sums under other conditions than one of a prefix stay as they are written") {

@@ -34,7 +34,8 @@ std::string rewritten(const std::string& condition) {
     const std::string text = "y[t] := sum[n | " + condition + "](u[n]) where t in 0:60";
     BoundProgram program = bound(text, arrays_of(text));
     codegen::EquationMaker make(program);
-    program.equations.back() = codegen::with_windows_as_keys(make, program.equations.back());
+    program.equations.back() = codegen::with_windows_as_keys(make, program.equations.back(),
+                                                             program.equations.back().indices);
     const std::string all = str(program);
     const std::size_t begin = all.rfind(" | ") + 3;
     return all.substr(begin, all.rfind("](") - begin);
@@ -66,7 +67,7 @@ TEST_CASE("conditions that a result lies in a window are an equation with a plac
 
 TEST_CASE("conditions that a result lies in one of many steps are an equation with its number") {
     CHECK(rewritten("J[n] >= 4*t && J[n] < 4*t+4") == "t.0 == J.0[n.1]//4");
-    CHECK(rewritten("J[n]+n+1 >= 4*t && J[n]+n-2 <= 4*t") == "t.0 == (1+J.0[n.1]+n.1)//4");
+    CHECK(rewritten("J[n]+n+1 >= 4*t && J[n]+n+1 < 4*t+4") == "t.0 == (1+J.0[n.1]+n.1)//4");
     // Of shorter windows some numbers have none.
     CHECK(rewritten("J[n] >= 4*t && J[n] < 4*t+3") ==
           "t.0 == J.0[n.1]//4 && J.0[n.1] >= 4*t.0 && J.0[n.1] < 4*t.0+3");
@@ -76,8 +77,36 @@ TEST_CASE("conditions that a result lies in one of many steps are an equation wi
 TEST_CASE("conditions of wide windows, of two places or on one side alone stay") {
     for (const char* condition :
          {"t-J[n] >= 0 && t-J[n] < 31", "t-J[n] >= 0 && t-i64(K[n]) < 4", "t-J[n] >= 0",
-          "t-2*J[n] >= 0 && t-J[n] < 4", "2*t-J[n] >= 0 && 2*t-J[n] < 4", "t-n >= 0 && t-n < 4"})
+          "t-2*J[n] >= 0 && t-J[n] < 4", "t >= J[n]+3 && t-J[n] < 10",
+          "t-J[n]-5 >= -5 && t-J[n] < 4", "J[n]-t <= 0 && t-J[n] < 4",
+          "t-J[n] >= i64(K[n]) && t-J[n] < i64(K[n])+4", "2*t-J[n] >= 0 && 2*t-J[n] < 4",
+          "t-n >= 0 && t-n < 4"})
         CHECK_MESSAGE(rewritten(condition).find("w.") == std::string::npos, condition);
+}
+
+TEST_CASE("points of a sum that lie in windows at places that are data are looked at there") {
+    const Signature rows = {
+        {"p", array({20}, DType::i64)}, {"q", array({20}, DType::i64)}, {"v", array({90})}};
+    const auto is_in_place = [&](const std::string& text) {
+        Signature given;
+        for (const auto& [name, spec] : rows)
+            if (text.find(name + "[") != std::string::npos) given[name] = spec;
+        check_values(text, given);
+        const std::string plan = str(codegen::plan(bound(text, given), example_target(64)));
+        return plan.find("for t") == std::string::npos;
+    };
+    CHECK(is_in_place("y[i] := sum[t in 0:90 | t-p[i] >= 0 && t-p[i] < 5 && t-p[i] < q[i]](v[t])"));
+    CHECK(is_in_place("y := max[i,t in 0:90 | t-p[i] > -3 && t-p[i] < 4](v[t] + t)"));
+    CHECK(is_in_place("y := min[i,t in 0:90 | p[i]-t >= 0 && p[i]-t < 4](v[t]*p[i])"));
+    // What the point decides is not read where it may not exist.
+    CHECK_FALSE(
+        is_in_place("y[i] := sum[t in 0:90 | t-p[i] >= 0 && t-p[i] < 5 && v[t] > 0](v[t])"));
+}
+
+TEST_CASE("what is read beside a window is read at the place, not at its distance") {
+    const std::string gradient = str(grad::gradient(
+        parse_program("Y[i] := sum[k in 0:10 | k < n[i]](v[p[i]+k]*x[c[p[i]+k]])"), "v"));
+    CHECK_MESSAGE(gradient.find("x[c[t]]") != std::string::npos, gradient);
 }
 
 TEST_CASE("gradients of windows at places that are data update the points of each window") {

@@ -46,8 +46,11 @@ TEST_CASE("powers of an index that bounds keep small are products") {
 
 TEST_CASE("other powers take a logarithm") {
     for (const char* text :
-         {"V[i,p] := x[i]^p where p in 0:10", "V[i,p] := z[i]^(p-9) where p in 0:10",
-          "V[i] := abs(x[i])^p[i]", "V[i,q] := abs(x[i])^(q/2) where q in 0:4"}) {
+         {"V[i,p] := x[i]^f32(u8(p-3)) where p in 0:8",
+          "V[i,p] := x[i]^f32(i8(100*p)) where p in 0:4",
+          "V[i,p] := z[i]^f64(u32(p-3)) where p in 0:6", "V[i,p] := x[i]^p where p in 0:10",
+          "V[i,p] := z[i]^(p-9) where p in 0:10", "V[i] := abs(x[i])^p[i]",
+          "V[i,q] := abs(x[i])^(q/2) where q in 0:4"}) {
         check_values(text, arrays_of(text));
         CHECK_MESSAGE(has_power(text), text);
     }

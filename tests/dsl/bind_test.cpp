@@ -222,6 +222,9 @@ TEST_CASE("a subscript that a condition compares with its bounds needs no look a
     CHECK(checks("t-J[n] >= 0 && t-J[n] <= 20", "t-J[n]") == 1);
     CHECK(checks("t-J[n] == 4", "t-J[n]+16") == 1);
     CHECK(checks("t-2*J[n] >= 0 && t-2*J[n] < 20", "t-J[n]") == 1);
+    // Near to -2^63 the one bound holds for what has wrapped, the other for what has not.
+    CHECK(checks("J[n]-5 >= -5 && J[n] < 20", "J[n]") == 1);
+    CHECK(checks("t-J[n]-5 >= -5 && t-J[n] < 20", "t-J[n]") == 1);
     CHECK(checks("t >= J[n] && t < J[n]+20", "t-J[n]") == 1);
 }
 
