@@ -99,6 +99,21 @@ TEST_CASE("a place outside is an error that tells where it was read") {
     CHECK(run("y[i] := a[J[i]]", {{"a", ramp({0})}, {"J", keys({})}}) == "[]");
 }
 
+TEST_CASE(
+    "places that were found inside are looked at again where they, or the array, are others") {
+    const auto twice = [](const std::string& second, const Array& J) {
+        return run("y[i] := a[J[i]]; " + second, {{"a", ramp({3})}, {"b", ramp({2})}, {"J", J}});
+    };
+    CHECK(twice("z[k] := a[J[k]] + b[0]", keys({2, 0})) == "[2, 0]");
+    CHECK(twice("z[k] := a[J[k]]*b[J[k]]", keys({1, 0})) == "[1, 0]");
+    CHECK(
+        twice("z[k] := a[J[k]]*b[J[k]]", keys({2, 0}))
+            .starts_with("range: `b` is read at 2 in dimension 0, whose extent is 2: J[0] is 2\n"));
+    CHECK(twice("J[i] += 1; z[k] := a[J[k]] + b[0]", keys({1, 0})) == "[2, 1]");
+    CHECK(twice("J[i] += 1; z[k] := a[J[k]] + b[0]", keys({2, 0}))
+              .starts_with("range: `a` is read at 3 in dimension 0, whose extent is 3"));
+}
+
 TEST_CASE("places of i32 are found outside wherever they stand, the farthest too") {
     constexpr std::int64_t count = 3000;
     for (const std::int64_t place : {3L, -1L, 2147483647L, -2147483647L, -2147483648L})
