@@ -141,17 +141,18 @@ class Windows {
 
     void replace(IndexId index, const Side& low, const Side& high, std::int64_t extent) {
         const IndexId place = make_.index("w", extent);
-        LinearForm key = low.place;
-        key.constant = -low.constant;
-        key.parts.push_back({value_of(place), 1});
-        Expr condition = make_.compare(Op::eq, value_of(index), number(key));
+        LinearForm form = low.place;
+        form.constant = -low.constant;
+        form.parts.push_back({value_of(place), 1});
+        const Expr key = number(form);
+        Expr condition = make_.compare(Op::eq, value_of(index), key);
         for (const Expr conjunct : conjuncts(equation_.reduction->condition))
             if (conjunct != low.conjunct && conjunct != high.conjunct)
                 condition = make_.both(condition, in_window(conjunct, index, key));
         equation_.reduction->indices.push_back(place);
         equation_.value = in_window(equation_.value, index, key);
         equation_.reduction->condition = condition;
-        if (has_index(equation_.reduction->indices, index)) put_in_place(index, number(key));
+        if (has_index(equation_.reduction->indices, index)) put_in_place(index, key);
     }
     /// A reduced index that a condition says is the key, is it: `t == key` is that it has the
     /// value.
@@ -168,38 +169,25 @@ class Windows {
     }
 
     /// The term with numbers that are places in the window, such as `t-J[n]`, by their index.
-    Expr in_window(Expr term, IndexId index, const LinearForm& key) {
+    Expr in_window(Expr term, IndexId index, Expr key) {
+        Context& context = make_.context();
+        const Expr apart = integer_difference(context, key, value_of(index));
         ExprMap<Expr> places;
         for (const Expr e : postorder({term})) {
-            if (e->dtype != DType::i64) continue;
-            const std::optional<LinearForm> form = linear_form(e);
+            const auto form = e->dtype == DType::i64 ? linear_form(e) : std::nullopt;
             const std::int64_t factor = form ? form->coefficient(value_of(index)) : 0;
             if (factor == 0) continue;
-            LinearForm place{.constant = form->constant + factor * key.constant, .parts = {}};
-            for (const LinearForm::Part& part : form->parts)
-                if (part.atom != value_of(index)) place.parts.push_back(part);
-            for (const LinearForm::Part& part : key.parts) add(place, part, factor);
-            const bool is_number = std::ranges::all_of(place.parts, [](const auto& part) {
-                return std::holds_alternative<IndexValue>(part.atom->term);
-            });
-            if (is_number) places.emplace(e, number(place));
+            const auto place =
+                linear_form(integer_sum(context, e, integer_scale(context, apart, factor)));
+            if (place && is_of_indices(*place)) places.emplace(e, number(*place));
         }
-        return substitute(make_.context(), term, places);
+        return substitute(context, term, places);
     }
     Expr number(const LinearForm& form) {
         Expr sum = make_.integer(form.constant);
         for (const LinearForm::Part& part : form.parts)
             sum = make_.add(sum, make_.times(part.atom, part.coefficient));
         return sum;
-    }
-    static void add(LinearForm& form, const LinearForm::Part& part, std::int64_t factor) {
-        const auto same = std::ranges::find(form.parts, part.atom, &LinearForm::Part::atom);
-        if (same == form.parts.end()) {
-            form.parts.push_back({part.atom, factor * part.coefficient});
-            return;
-        }
-        same->coefficient += factor * part.coefficient;
-        if (same->coefficient == 0) form.parts.erase(same);
     }
 
     EquationMaker& make_;

@@ -145,14 +145,16 @@ bool lower_joint_sums(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& 
     return true;
 }
 
-/// Whether no kernel reads what another one writes: then passes over rows are worth no more than
+/// Whether no kernel touches what another one writes: then passes over rows are worth no more than
 /// one loop for all.
 bool are_apart(const std::vector<Kernel>& kernels, const std::vector<std::size_t>& members) {
-    std::set<std::size_t> written;
+    std::vector<Places> places;
     for (const std::size_t member : members) {
         const Places own = places_of(kernels[member]);
-        if (meet(written, own.reads)) return false;
-        written.insert(own.writes.begin(), own.writes.end());
+        if (!std::ranges::all_of(places,
+                                 [&](const Places& each) { return are_independent(own, each); }))
+            return false;
+        places.push_back(own);
     }
     return true;
 }

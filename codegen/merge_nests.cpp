@@ -55,14 +55,6 @@ void for_each_statement(AnyBody& body, const Visit& visit) {
     }
 }
 
-std::uint32_t next_let(const Body& body) {
-    std::uint32_t next = 1;
-    for_each_statement(body, [&](const Stmt& stmt) {
-        if (const auto* let = std::get_if<Let>(&stmt.node)) next = std::max(next, let->number + 1);
-    });
-    return next;
-}
-
 /// Gives all variables and names of the body numbers of their own: those of its `vars` come after
 /// the ones that `into` has.
 void number_anew(Body& body, const std::vector<Var>& vars, Nest& into) {

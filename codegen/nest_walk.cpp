@@ -83,6 +83,16 @@ bool is_bounded_by(const Loop& loop, VarId var) {
     return std::ranges::any_of(loop.lower, depends) || std::ranges::any_of(loop.upper, depends);
 }
 
+std::uint32_t next_let(const Body& body) {
+    std::uint32_t next = 1;
+    for (const Stmt& stmt : body)
+        match(
+            stmt.node, [&](const Loop& loop) { next = std::max(next, next_let(loop.body)); },
+            [&](const Guard& guard) { next = std::max(next, next_let(guard.body)); },
+            [&](const Let& let) { next = std::max(next, let.number + 1); }, [](const auto&) {});
+    return next;
+}
+
 void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
     for (Stmt& stmt : body)
         match(

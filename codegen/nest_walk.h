@@ -25,6 +25,9 @@ void for_each_value(const Body& body, const std::function<void(const Value&)>& v
 /// Calls `visit` for every distinct node of the values.
 void for_each_node(const std::vector<Value>& roots, const std::function<void(const Value&)>& visit);
 
+/// The first number that no Let of the body has.
+[[nodiscard]] std::uint32_t next_let(const Body& body);
+
 /// Whether a bound of the loop depends on the variable.
 [[nodiscard]] bool is_bounded_by(const Loop& loop, VarId var);
 

@@ -1,6 +1,7 @@
 // codegen/passes.h – the ordered list of rewritings of a finished nest
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ struct Pass {
 /// numbers of their own, drops empty loops and guards that always hold.
 [[nodiscard]] Nest simplify(Nest nest, const Target& target);
 
+/// The largest whole exponent that becomes multiplications, of constants too (codegen/cpu): what is
+/// squared three times is off by up to seven units in the last place, its inverse by half a one
+/// more.
+inline constexpr std::int64_t most_multiplied_exponent = 8;
 /// Multiplies squares out where bounds keep the exponent of a power a small integer.
 [[nodiscard]] Nest small_powers(Nest nest, const Target& target);
 

@@ -18,13 +18,9 @@ namespace ricci::codegen {
 
 namespace {
 
-/// As of constants (codegen/cpu/emit_value): the error of the products stays below eight units in
-/// the last place.
-constexpr std::int64_t greatest_exponent = 8;
-
 class SmallPowers {
   public:
-    explicit SmallPowers(const Body& body) { count_lets(body); }
+    explicit SmallPowers(const Body& body) : next_let_(next_let(body)) {}
 
     Body rewritten(Body body) {
         Body out;
@@ -48,15 +44,6 @@ class SmallPowers {
     }
 
   private:
-    void count_lets(const Body& body) {
-        for (const Stmt& stmt : body)
-            match(
-                stmt.node, [&](const Loop& loop) { count_lets(loop.body); },
-                [&](const Guard& guard) { count_lets(guard.body); },
-                [&](const Let& let) { next_let_ = std::max(next_let_, let.number + 1); },
-                [](const auto&) {});
-    }
-
     /// The value without such powers; what their products share is named in `before`. A power in
     /// the base of another one stays.
     Value rewritten(Body& before, const Value& value) {
@@ -72,7 +59,8 @@ class SmallPowers {
                 exponent = convert->a;
             }
             const auto range = is_integer(exponent->dtype) ? ranges_.of(exponent) : std::nullopt;
-            if (!range || range->low < -greatest_exponent || range->high > greatest_exponent)
+            if (!range || range->low < -most_multiplied_exponent ||
+                range->high > most_multiplied_exponent)
                 return;
             to.replace(node, power(operate->args[0], exponent, *range));
             is_any = true;
@@ -112,7 +100,7 @@ class SmallPowers {
     }
 
     NestRanges ranges_;
-    std::uint32_t next_let_ = 1;
+    std::uint32_t next_let_;
 };
 
 }  // namespace

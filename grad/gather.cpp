@@ -162,11 +162,11 @@ class Inverter {
         places_.emplace(as_written(relation_.at[d]), target);
         return true;
     }
-    /// The subscript without its conversions.
+    /// The subscript without the conversions to i64 that conditions need; others change values.
     Expr as_written(Expr subscript) const {
         return rewrite(context_, subscript, [](Expr node) {
             const auto* cast = std::get_if<Cast>(&node->term);
-            return cast ? cast->a : node;
+            return cast && node->dtype == DType::i64 ? cast->a : node;
         });
     }
 

@@ -39,6 +39,13 @@ std::string first_difference(const std::vector<Array>& found,
 
 }  // namespace
 
+Signature named(const std::string& text, const Signature& signature) {
+    Signature found;
+    for (const auto& [name, spec] : signature)
+        if (text.find(name + "[") != std::string::npos) found.emplace(name, spec);
+    return found;
+}
+
 Target example_target(int vector_bytes) {
     return {.cpu = "test",
             .features = "",

@@ -26,6 +26,9 @@ namespace ricci::tests {
 /// All orders of tasks, blocks and threads that are tried: on a GPU ascending, descending, random.
 inline constexpr std::uint64_t any_order = ~std::uint64_t{0};
 
+/// Those of the arguments that a text names.
+[[nodiscard]] Signature named(const std::string& text, const Signature& signature);
+
 /// Where the plan, executed by the interpreter, leaves the reference's bound or does what a nest
 /// must not: the first element or the error, and the plan. Empty when nowhere.
 [[nodiscard]] std::string interpreted_difference(const BoundProgram& program,

@@ -22,17 +22,9 @@ const Signature signature = {{"X", array({60})},
                              {"u", array({9})},
                              {"dY", array({9, 4})}};
 
-/// Those of the arrays that a text reads.
-Signature arrays_of(const std::string& text) {
-    Signature given;
-    for (const auto& [name, spec] : signature)
-        if (text.find(name + "[") != std::string::npos) given[name] = spec;
-    return given;
-}
-
 std::string rewritten(const std::string& condition) {
     const std::string text = "y[t] := sum[n | " + condition + "](u[n]) where t in 0:60";
-    BoundProgram program = bound(text, arrays_of(text));
+    BoundProgram program = bound(text, named(text, signature));
     codegen::EquationMaker make(program);
     program.equations.back() = codegen::with_windows_as_keys(make, program.equations.back(),
                                                              program.equations.back().indices);
@@ -44,7 +36,7 @@ std::string rewritten(const std::string& condition) {
 /// Checks the gradient by X or Z, which looks at no point more than once.
 void check_gradient(const std::string& forward, const std::string& by, const Shape& shape_of_dY) {
     const Program program = grad::gradient(parse_program(forward), by);
-    Signature given = arrays_of(forward);
+    Signature given = named(forward, signature);
     given["dY"] = array(shape_of_dY);
     const BoundProgram gradient = ricci::bind(canonicalise(program), given);
     CAPTURE(forward);
@@ -88,9 +80,7 @@ TEST_CASE("points of a sum that lie in windows at places that are data are looke
     const Signature rows = {
         {"p", array({20}, DType::i64)}, {"q", array({20}, DType::i64)}, {"v", array({90})}};
     const auto is_in_place = [&](const std::string& text) {
-        Signature given;
-        for (const auto& [name, spec] : rows)
-            if (text.find(name + "[") != std::string::npos) given[name] = spec;
+        const Signature given = named(text, rows);
         check_values(text, given);
         const std::string plan = str(codegen::plan(bound(text, given), example_target(64)));
         return plan.find("for t") == std::string::npos;
@@ -107,6 +97,10 @@ TEST_CASE("what is read beside a window is read at the place, not at its distanc
     const std::string gradient = str(grad::gradient(
         parse_program("Y[i] := sum[k in 0:10 | k < n[i]](v[p[i]+k]*x[c[p[i]+k]])"), "v"));
     CHECK_MESSAGE(gradient.find("x[c[t]]") != std::string::npos, gradient);
+    // A conversion that changes numbers is another place.
+    const std::string other = str(
+        grad::gradient(parse_program("Y[i] := sum[k in 0:4](v[i8(p[i])+k]*x[c[p[i]+k]])"), "v"));
+    CHECK_MESSAGE(other.find("x[c[t]]") == std::string::npos, other);
 }
 
 TEST_CASE("gradients of windows at places that are data update the points of each window") {

@@ -16,14 +16,6 @@
 namespace ricci::tests {
 namespace {
 
-/// Those of the arguments that a text names.
-Signature named(const std::string& text, const Signature& signature) {
-    Signature found;
-    for (const auto& [name, spec] : signature)
-        if (text.find(name + "[") != std::string::npos) found.emplace(name, spec);
-    return found;
-}
-
 /// Checks values on CPUs, on a GPU, and in plain loops.
 void check_everywhere(const std::string& text, const Signature& signature) {
     check_values(text, signature);

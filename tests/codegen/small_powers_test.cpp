@@ -17,16 +17,9 @@ const Signature signature = {{"x", array({40})},
                              {"p", array({40}, DType::i8)},
                              {"dy", array({40})}};
 
-/// Those of the arrays that a text reads.
-Signature arrays_of(const std::string& text) {
-    Signature given;
-    for (const auto& [name, spec] : signature)
-        if (text.find(name + "[") != std::string::npos) given[name] = spec;
-    return given;
-}
-
 bool has_power(const std::string& text) {
-    const std::string plan = str(codegen::plan(bound(text, arrays_of(text)), example_target(64)));
+    const std::string plan =
+        str(codegen::plan(bound(text, named(text, signature)), example_target(64)));
     return plan.find("pow(") != std::string::npos;
 }
 
@@ -38,7 +31,7 @@ TEST_CASE("powers of an index that bounds keep small are products") {
           "c[p] := dy[i]*x[i]^p where p in 0:8", "V[p,i] := x[i]^(2*p-3) where p in 0:4",
           "V[i,p] := x[i]^(p%3) where p in 0:40", "V[i,p] := h[i]^p where p in 0:6",
           "V[i,p] := (x[i]^p)^p where p in 0:4", "V[i,p] := x[i]^p*exp(x[i]^p) where p in 0:7"}) {
-        check_values(text, arrays_of(text));
+        check_values(text, named(text, signature));
         if (std::string(text).find(")^p") == std::string::npos)
             CHECK_MESSAGE(!has_power(text), text);
     }
@@ -51,7 +44,7 @@ TEST_CASE("other powers take a logarithm") {
           "V[i,p] := z[i]^f64(u32(p-3)) where p in 0:6", "V[i,p] := x[i]^p where p in 0:10",
           "V[i,p] := z[i]^(p-9) where p in 0:10", "V[i] := abs(x[i])^p[i]",
           "V[i,q] := abs(x[i])^(q/2) where q in 0:4"}) {
-        check_values(text, arrays_of(text));
+        check_values(text, named(text, signature));
         CHECK_MESSAGE(has_power(text), text);
     }
 }
