@@ -4,6 +4,7 @@
 
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
+#include "codegen/data_intervals.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
@@ -60,6 +61,7 @@ class Chooser {
           free_points_(double(points(kernel.free))),
           reduced_points_(kernel.body ? double(points(kernel.reduced)) : 0) {
         if (kernel.body) loops_ = reduced_loops(kernel, kernel.reduced);
+        if (kernel.body) intervals_ = data_intervals(kernel);
         for (const Touch& touch : all_) (touch.is_reduced ? loads_in_body_ : loads_in_writes_) += 1;
         body_operations_ = body_cost(kernel) - loads_in_body_;
         write_operations_ = std::max(0.0, write_cost(kernel) - loads_in_writes_);
@@ -261,6 +263,16 @@ class Chooser {
         return std::min(lanes_, power_of_two_above(axis.extent));
     }
 
+    /// Points that loops come to where those of intervals are known before them: their ends do not
+    /// move with the lanes.
+    [[nodiscard]] double reduced_points(const Axis& lanes) const {
+        double points = reduced_points_;
+        for (const DataInterval& each : intervals_)
+            if (std::ranges::find(each.moved_by, lanes.var) == each.moved_by.end())
+                points *= part_of_interval;
+        return points;
+    }
+
     /// What a mask adds to a point: beside its part in making it a blend, where sums take no mask.
     [[nodiscard]] double cycles_of_mask() const {
         return has_masks_ ? mask_cycles : 2 * mask_cycles;
@@ -275,17 +287,17 @@ class Chooser {
         const double point = body + (is_masked ? cycles_of_mask() : 0);
         const bool is_alone = kernel_.body && reduced_points_ <= short_points &&
                               axis.extent <= lanes && free_points_ > double(axis.extent);
-        return {
-            .axis = axis,
-            .is_masked = is_masked,
-            .lanes = lanes,
-            .cycles = vectors * (reduced_points_ * point + write + (is_alone ? alone_cycles : 0))};
+        return {.axis = axis,
+                .is_masked = is_masked,
+                .lanes = lanes,
+                .cycles = vectors *
+                          (reduced_points(axis) * point + write + (is_alone ? alone_cycles : 0))};
     }
 
     [[nodiscard]] LanePlan over_reduced(const Axis& axis) const {
         const std::int64_t lanes = lanes_of(axis);
-        const double vectors =
-            reduced_points_ / double(axis.extent) * std::ceil(double(axis.extent) / double(lanes));
+        const double vectors = reduced_points(axis) / double(axis.extent) *
+                               std::ceil(double(axis.extent) / double(lanes));
         const ResultTile tile =
             body_operations_ > most_shared_operations
                 ? ResultTile{}
@@ -343,6 +355,7 @@ class Chooser {
     double free_points_;
     double reduced_points_;
     ReducedLoops loops_;
+    std::vector<DataInterval> intervals_;
     double loads_in_body_ = 0;
     double loads_in_writes_ = 0;
     double body_operations_ = 0;

@@ -10,8 +10,10 @@
 #include "base/error.h"
 #include "base/integer.h"
 #include "codegen/cache_lines.h"
+#include "codegen/data_intervals.h"
 #include "codegen/gathered_rows.h"
 #include "codegen/guarded_reads.h"
+#include "codegen/interval_blocks.h"
 #include "codegen/lane_masking.h"
 #include "codegen/lane_span.h"
 #include "codegen/lane_steps.h"
@@ -75,10 +77,11 @@ class FreeLanes {
         describe(split);
         Body names = name_even();
         Body body;
+        std::optional<AxisRange> range;
         if (lanes_.axis) {
-            const AxisRange range = split.loops.back();
+            range = split.loops.back();
             split.loops.pop_back();
-            body = transposed_ ? transposed_loops(range) : rows(split, range);
+            body = transposed_ ? transposed_loops(*range) : rows(split, *range);
         } else if (kernel_.body) {
             body = point(Lanes{}, form(0));
         } else {
@@ -88,7 +91,7 @@ class FreeLanes {
                                      return at(place);
                                  });
         }
-        append(names, wrap(split.loops, std::move(body)));
+        append(names, wrap_in_blocks(kernel_, split.loops, range, std::move(body)));
         kernel_.nest.body = parallel(split, std::move(names));
     }
 
@@ -159,7 +162,7 @@ class FreeLanes {
         std::ranges::replace(kernel_.free, *chosen, Axis{blocks, chosen->extent / rows_});
     }
     [[nodiscard]] bool moves_bounds(const Axis& axis) const {
-        return moves_with(reduced_, axis.var) ||
+        return moves_with(reduced_, axis.var) || moves_interval(kernel_, axis.var) ||
                std::ranges::any_of(masking_.at_least_zero, [&](const AffineForm& condition) {
                    return condition.coefficient(axis.var) != 0;
                });

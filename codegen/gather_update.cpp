@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "codegen/keyed_intervals.h"
 #include "codegen/padded_updates.h"
 #include "dsl/affine_form.h"
 #include "dsl/walk.h"
@@ -21,7 +22,9 @@ class Gather {
           is_padded_(equation.at.size(), false) {}
 
     std::optional<BoundEquation> run(const BoundEquation* sum) {
-        if (equation_.op != Assign::add || equation_.is_injective) return std::nullopt;
+        if (equation_.op != Assign::add || equation_.is_injective ||
+            updates_intervals(program_, equation_))
+            return std::nullopt;
         if (equation_.reduction && equation_.reduction->reducer != Reducer::sum)
             return std::nullopt;
         // An element of half precision is rounded after each value that it is given.

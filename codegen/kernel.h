@@ -143,6 +143,7 @@ struct ReducedLoop {
     Axis axis;
     LoopBound lower;
     LoopBound upper;
+    Body names = {};  ///< of bounds that are data: before the loop
 };
 /// Loops over exactly the points where the affine conditions hold, in the order given, and what
 /// must still be tested inside (`rest` included; empty when nothing).

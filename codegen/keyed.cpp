@@ -7,6 +7,7 @@
 
 #include "codegen/equation_maker.h"
 #include "codegen/group.h"
+#include "codegen/keyed_intervals.h"
 #include "codegen/keyed_parts.h"
 #include "codegen/keyed_values.h"
 #include "codegen/keyed_windows.h"
@@ -68,14 +69,45 @@ class KeyedUpdates {
             else
                 rest.push_back(conjunct);
         }
-        if (keys.empty() || !is_safe_everywhere(equation, keys)) return false;
+        if (!is_safe_everywhere(equation, keys)) return false;
+        if (keys.empty()) return update_intervals(equation, rest);
         switch (way_of_sum(equation, keys)) {
-            case KeyedWay::search:        return false;
+            case KeyedWay::search: return false;
             case KeyedWay::in_order:
-            case KeyedWay::at_once:       write_out(equation, keys, rest); break;
+            case KeyedWay::at_once:
+                write_out(equation, keys, rest, points_of(keys, reduction));
+                break;
             case KeyedWay::inverse_index: sum_by_key(make_, inverse_, equation, keys, rest); break;
         }
         return true;
+    }
+
+    /// Whether loops run over the points of intervals alone (the pass `bounds`).
+    [[nodiscard]] bool has_bounds_of_data() const {
+        return !target_.is_gpu() && !target_.is_plain && !way_;
+    }
+    /// Whether each point updates the elements in its interval.
+    bool update_intervals(const BoundEquation& equation, const std::vector<Expr>& rest) {
+        if (!has_bounds_of_data()) return false;
+        const std::vector<IndexId> points = points_of_intervals(program_, equation);
+        if (points.empty()) return false;
+        write_out(equation, {}, rest, points);
+        return true;
+    }
+    /// The indices of the sum that choose keys, after those that move intervals of these.
+    [[nodiscard]] std::vector<IndexId> points_of(const std::vector<Keyed>& keys,
+                                                 const Reduction& reduction) const {
+        std::vector<IndexId> points;
+        std::vector<IndexId> others;
+        for (const IndexId id : reduction.indices) {
+            const bool chooses = std::ranges::any_of(
+                keys, [&](const Keyed& keyed) { return mentions(keyed.key, id); });
+            (chooses ? points : others).push_back(id);
+        }
+        if (!has_bounds_of_data()) return points;
+        std::vector<IndexId> all = moving_intervals(program_, others, reduction.condition, points);
+        all.insert(all.end(), points.begin(), points.end());
+        return all;
     }
 
     [[nodiscard]] KeyedWay way_of_sum(const BoundEquation& equation,
@@ -109,7 +141,8 @@ class KeyedUpdates {
     }
 
     bool push_in_parts(const BoundEquation& update) {
-        return !target_.is_plain && update_in_parts(make_, update, target_);
+        return !target_.is_plain && !updates_intervals(program_, update) &&
+               update_in_parts(make_, update, target_);
     }
 
     /// Updates whose points may meet, and definitions of which the last stays.
@@ -228,9 +261,10 @@ class KeyedUpdates {
         return true;
     }
 
-    /// The neutral values, then the updates; through a temporary where these have another type.
+    /// The neutral values, then the updates by `points`, indices of the sum; through a temporary
+    /// where these have another type.
     void write_out(const BoundEquation& equation, const std::vector<Keyed>& keys,
-                   const std::vector<Expr>& rest) {
+                   const std::vector<Expr>& rest, const std::vector<IndexId>& points) {
         const Reduction& reduction = *equation.reduction;
         const DType type = reduction.accumulator;
         const bool is_apart = program_.at(equation.target).dtype != type;
@@ -239,7 +273,7 @@ class KeyedUpdates {
         if (is_apart) start.target = add_version(equation.target, type, std::nullopt);
         start.value = identity(context_, reduction.reducer, type);
         const TensorId updated = add_version(equation.target, type, start.target);
-        BoundEquation update = updates(equation, keys, rest);
+        BoundEquation update = updates(equation, keys, rest, points);
         update.target = updated;
         program_.equations.push_back(start);
         if (target_.is_gpu() || way_ || !push_in_parts(update))
@@ -268,14 +302,11 @@ class KeyedUpdates {
     /// Each point updates the element of its key. Points whose key is no value of the index update
     /// the first element by nothing.
     BoundEquation updates(const BoundEquation& equation, const std::vector<Keyed>& keys,
-                          const std::vector<Expr>& rest) {
+                          const std::vector<Expr>& rest, const std::vector<IndexId>& points) {
         const Reduction& reduction = *equation.reduction;
         // What is summed at each point of the others.
         std::vector<IndexId> inner = reduction.indices;
-        std::erase_if(inner, [&](IndexId id) {
-            return std::ranges::any_of(keys,
-                                       [&](const Keyed& keyed) { return mentions(keyed.key, id); });
-        });
+        std::erase_if(inner, [&](IndexId id) { return std::ranges::count(points, id) > 0; });
         Expr guard;
         Expr condition;
         for (const Keyed& keyed : keys)
@@ -296,7 +327,7 @@ class KeyedUpdates {
         BoundEquation update = equation;
         update.op = *update_of(reduction.reducer);
         update.is_injective = false;
-        update.indices = outer_indices(equation, keys, inner);
+        update.indices = outer_indices(equation, keys, points);
         for (Expr& subscript : update.at) subscript = now(subscript);
         update.value = now(equation.value);
         if (inner.empty()) {
@@ -311,24 +342,21 @@ class KeyedUpdates {
         return update;
     }
 
-    /// The free indices, those of the keys in place of the indices that they stand for.
+    /// The free indices, the points' in place of those that their keys stand for, or before all.
     static std::vector<IndexId> outer_indices(const BoundEquation& equation,
                                               const std::vector<Keyed>& keys,
-                                              const std::vector<IndexId>& inner) {
-        std::vector<IndexId> keyed_points = equation.reduction->indices;
-        std::erase_if(keyed_points,
-                      [&](IndexId id) { return std::ranges::find(inner, id) != inner.end(); });
+                                              std::vector<IndexId> points) {
         std::vector<IndexId> result;
-        for (IndexId id : equation.indices) {
-            const bool is_keyed =
-                std::ranges::any_of(keys, [&](const Keyed& keyed) { return keyed.index == id; });
-            if (!is_keyed) {
+        const auto add_points = [&] {
+            result.insert(result.end(), points.begin(), points.end());
+            points.clear();
+        };
+        if (keys.empty()) add_points();
+        for (const IndexId id : equation.indices)
+            if (std::ranges::any_of(keys, [&](const Keyed& keyed) { return keyed.index == id; }))
+                add_points();
+            else
                 result.push_back(id);
-                continue;
-            }
-            result.insert(result.end(), keyed_points.begin(), keyed_points.end());
-            keyed_points.clear();
-        }
         return result;
     }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/match.h"
+#include "codegen/keyed_intervals.h"
 #include "codegen/keyed_values.h"
 #include "codegen/own_checks.h"
 #include "dsl/neutral.h"
@@ -63,8 +64,7 @@ class Parts {
     }
 
     std::int64_t number_of_parts() {
-        double updates = 1;
-        for (const IndexId id : update_.indices) updates *= double(extent(id));
+        const double updates = updates_by(make_.program(), update_);
         double elements = 1;
         for (const std::int64_t size : make_.program().at(update_.target).shape)
             elements *= double(size);

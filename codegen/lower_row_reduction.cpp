@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/integer.h"
+#include "codegen/data_intervals.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/interleave_vectors.h"
 #include "codegen/kernel_work.h"
@@ -21,6 +22,18 @@ constexpr std::int64_t vectors_of_tile = 12;
 /// Guarded reads in a row that is unrolled.
 constexpr std::int64_t most_unrolled_reads = 64;
 
+/// Intervals that are data may be short: they have one where others go around them, or where what
+/// is gathered takes longer than an addition.
+std::int64_t most_vectors(const Kernel& kernel, const LanePlan& lanes) {
+    const std::int64_t most =
+        std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4);
+    if (data_intervals(kernel).empty()) return most;
+    const std::vector<Touch> all = touches(kernel);
+    const bool is_dear = std::ranges::any_of(
+        all, [](const Touch& touch) { return touch.is_reduced && touch.is_computed; });
+    return is_dear || kernel.reduced.size() > 1 ? 1 : most;
+}
+
 class RowReduction {
   public:
     RowReduction(Kernel& kernel, const LanePlan& lanes, const Target& target, Schedule& schedule)
@@ -28,14 +41,16 @@ class RowReduction {
           schedule_(schedule),
           lanes_(lanes.lanes),
           unroll_(vectors_side_by_side(
-              lanes.axis->extent, lanes.lanes,
-              std::clamp<std::int64_t>(vectors_of_tile / lanes.tile.results(), 1, 4),
+              lanes.axis->extent, lanes.lanes, most_vectors(kernel, lanes),
               interleaved_vectors({{kernel.body}}, *lanes.axis, lanes.lanes, target))),
           cycles_(lanes.cycles),
           accumulator_(
               make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results(), &*lanes.axis)),
           total_(make_accumulator(kernel, 1, &*lanes.axis)) {
         reduced_ = reduced_loops_along(kernel, *lanes.axis);
+        std::vector<Axis> side_by_side;
+        for (const TileAxis& each : lanes.tile.axes) side_by_side.push_back(each.axis);
+        take_interval(kernel, reduced_, side_by_side);
         for (const TileAxis& each : lanes.tile.axes) {
             Axis& axis = *std::ranges::find(kernel.free, each.axis);
             axis = {kernel.nest.add(Var{name(axis) + "_tile"}), axis.extent / each.points};
@@ -52,19 +67,28 @@ class RowReduction {
     void run() {
         const TaskSplit split = split_free_axes(kernel_, std::nullopt, 1, cycles_);
         describe(split);
-        Body body = over_results([&](Substitution&, const AffineForm& first) {
-            return over_lanes(kernel_.nest, {lanes_, unroll_, {}}, [&](const AffineForm& offset) {
-                return reset(kernel_, accumulator_, first + offset);
-            });
-        });
+        const bool is_interval = !reduced_.loops.back().names.empty();
+        // Places are folded at the end of a row alone.
+        const std::int64_t unroll = is_interval && kernel_.is_arg_reduction() ? 1 : unroll_;
+        const std::int64_t at_ends = is_interval ? 1 : unroll_;
+        Body body = reset_vectors(0, at_ends);
         append(body, over_row(
-                         kernel_.nest, reduced_.loops, lanes_, unroll_,
+                         kernel_.nest, reduced_.loops, lanes_, unroll,
                          [&](const Axis& axis, const Lanes& lanes, const AffineForm& start) {
                              return vectors_at(axis, lanes, start);
                          },
-                         are_masks_constant_ ? Bind::unroll : Bind::serial));
+                         are_masks_constant_ ? Bind::unroll : Bind::serial,
+                         [&](Body full) {
+                             Body around = reset_vectors(1, unroll_);
+                             append(around, std::move(full));
+                             append(around,
+                                    over_results([&](Substitution&, const AffineForm& first) {
+                                        return halve(kernel_, accumulator_, lanes_, unroll_, first);
+                                    }));
+                             return around;
+                         }));
         append(body, over_results([&](Substitution& here, const AffineForm& first) {
-                   Body result = fold(kernel_, accumulator_, total_, lanes_, unroll_, first);
+                   Body result = fold(kernel_, accumulator_, total_, lanes_, at_ends, first);
                    here.replace_let(0, codegen::result(kernel_, total_, form(0)));
                    append(result, write_all(kernel_, here));
                    return result;
@@ -86,6 +110,16 @@ class RowReduction {
                                             kernel_.nest.at(each.var).name,
                                             {each.points},
                                             "results that share loads"});
+    }
+
+    /// The accumulators of some of the vectors side by side, of all results.
+    Body reset_vectors(std::int64_t begin, std::int64_t end) {
+        return over_results([&](Substitution&, const AffineForm& first) {
+            return over_lanes(
+                kernel_.nest, {lanes_, end - begin, {}}, [&](const AffineForm& offset) {
+                    return reset(kernel_, accumulator_, first + form(begin * lanes_) + offset);
+                });
+        });
     }
 
     Body vectors_at(const Axis& axis, const Lanes& lanes, const AffineForm& start) {

@@ -65,6 +65,7 @@ class Narrower {
                 },
                 [&](const Guard& guard) { drop_wide(guard.body); },
                 [&](const LetVar& let) { ranges_.enter(let); },
+                [&](const LetBound& let) { ranges_.enter(let); },
                 [&](const Let& let) { ranges_.enter(let); },
                 [&](const Store& store) {
                     if (!is_kept_by(store.combine) || !is_narrow(ranges_.of(store.value)))
@@ -86,6 +87,7 @@ class Narrower {
                     rewrite(guard.body, lane);
                 },
                 [&](LetVar& let) { ranges_.enter(let); },
+                [&](LetBound& let) { ranges_.enter(let); },
                 [&](Let& let) {
                     ranges_.enter(let);
                     const bool is_narrowed = can_be_narrow(let.value, lane);

@@ -177,6 +177,14 @@ struct LetVar {
     std::int64_t divisor = 1;
     std::int64_t modulus = 0;
 };
+/// CPU: names an i64 that is data, or the nearest number of `[least, most]`, as a variable, which
+/// is the same in all lanes. This is how bounds of loops are data.
+struct LetBound {
+    VarId var{};
+    Value value;
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+};
 enum class StoreHint : std::uint8_t {
     normal,
     streaming,
@@ -255,7 +263,7 @@ struct TileProduct {
     bool adds = false;  ///< to what `sum` holds
 };
 struct Stmt {
-    std::variant<Loop, Guard, Let, LetVar, Store, Barrier, Fold, Commit, Wait, Prefetch,
+    std::variant<Loop, Guard, Let, LetVar, LetBound, Store, Barrier, Fold, Commit, Wait, Prefetch,
                  TileProduct>
         node;
 };

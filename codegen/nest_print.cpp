@@ -123,6 +123,10 @@ class Printer {
         if (let.modulus != 0) text += format(" % {}", let.modulus);
         line(format("let {} = {}", nest_.at(let.var).name, text));
     }
+    void print(const LetBound& let) {
+        line(format("let {} = clamp({}, {}, {})", nest_.at(let.var).name, value(let.value),
+                    let.least, let.most));
+    }
     void print(const Store& store) {
         line(format("{} {}= {}{}", place(store.buffer, store.at),
                     store.combine ? ricci::name(*store.combine) : "", value(store.value),

@@ -42,6 +42,8 @@ void NestRanges::enter(const LetVar& let) {
         vars_[let.var] = {floor_div(form->low, let.divisor), floor_div(form->high, let.divisor)};
 }
 
+void NestRanges::enter(const LetBound& let) { vars_[let.var] = {let.least, let.most}; }
+
 void NestRanges::enter(const Let& let) {
     lets_.erase(let.number);
     if (const auto range = of(let.value)) lets_[let.number] = *range;

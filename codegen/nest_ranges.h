@@ -19,6 +19,7 @@ class NestRanges {
 
     void enter(const Loop& loop);
     void enter(const LetVar& let);
+    void enter(const LetBound& let);
     void enter(const Let& let);
 
     [[nodiscard]] std::optional<IndexRange> of(const AffineForm& form) const;

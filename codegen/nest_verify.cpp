@@ -167,6 +167,14 @@ class Verifier {
         require(!vars_.contains(let.var), "a variable is bound once", nest_.at(let.var).name);
         vars_[let.var] = {.varies = varies(let.form)};
     }
+    void check(const LetBound& let) {
+        check(let.value);
+        require(!is_gpu_ && !in_vector_, "a bound that is data is a CPU's, the same in all lanes");
+        require(let.value->dtype == DType::i64, "a bound that is data is i64");
+        require(let.least <= let.most, "a bound that is data has a range");
+        require(!vars_.contains(let.var), "a variable is bound once", nest_.at(let.var).name);
+        vars_[let.var] = {};
+    }
     /// What all threads of a block do together.
     void check_together(std::string_view what) const {
         require(is_gpu_, "threads of a block are a GPU's", what);

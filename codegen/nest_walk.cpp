@@ -64,6 +64,7 @@ void for_each_value(const Body& body, const std::function<void(const Value&)>& v
                 for_each_value(guard.body, visit);
             },
             [&](const Let& let) { visit(let.value); },
+            [&](const LetBound& let) { visit(let.value); },
             [&](const Store& store) {
                 visit(store.value);
                 if (store.at.computed) visit(store.at.computed);
@@ -102,6 +103,7 @@ void rewrite_values(Body& body, const std::function<Value(const Value&)>& to) {
                 rewrite_values(guard.body, to);
             },
             [&](Let& let) { let.value = to(let.value); },
+            [&](LetBound& let) { let.value = to(let.value); },
             [&](Store& store) {
                 store.value = to(store.value);
                 if (store.at.computed) store.at.computed = to(store.at.computed);
@@ -165,6 +167,7 @@ void substitute(Body& body, Substitution& to) {
                 substitute(guard.body, to);
             },
             [&](Let& let) { let.value = to(let.value); },
+            [&](LetBound& let) { let.value = to(let.value); },
             [&](LetVar& let) { let.form = to(let.form); },
             [&](Store& store) {
                 store.at = to(store.at);

@@ -7,8 +7,13 @@ namespace ricci::codegen {
 
 const std::vector<Pass>& passes() {
     static const std::vector<Pass> list = {
-        {"simplify", simplify},  {"powers", small_powers},       {"narrow", narrow_integers},
-        {"rows", rows_of_lanes}, {"prefetch", prefetch_streams}, {"interleave", interleave_vectors},
+        {"simplify", simplify},
+        {"bounds", data_bounds},
+        {"powers", small_powers},
+        {"narrow", narrow_integers},
+        {"rows", rows_of_lanes},
+        {"prefetch", prefetch_streams},
+        {"interleave", interleave_vectors},
     };
     return list;
 }

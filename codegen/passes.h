@@ -29,6 +29,10 @@ struct Pass {
 /// numbers of their own, drops empty loops and guards that always hold.
 [[nodiscard]] Nest simplify(Nest nest, const Target& target);
 
+/// CPU: loops around conditions that compare their variable with data run over the points alone for
+/// which these hold.
+[[nodiscard]] Nest data_bounds(Nest nest, const Target& target);
+
 /// The largest whole exponent that becomes multiplications, of constants too (codegen/cpu): what is
 /// squared three times is off by up to seven units in the last place, its inverse by half a one
 /// more.

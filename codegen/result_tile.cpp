@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "codegen/data_intervals.h"
 #include "codegen/fold_indices.h"
 #include "codegen/lower.h"
 
@@ -24,7 +25,8 @@ class Search {
         for (const Axis& axis : kernel.free) {
             const bool is_shared = std::ranges::any_of(
                 loads_, [&](const Touch& load) { return !moves(load, axis.var); });
-            if (is_shared && !kernel.collides(axis.var) && !moves_with(loops, axis.var))
+            if (is_shared && !kernel.collides(axis.var) && !moves_with(loops, axis.var) &&
+                !moves_interval(kernel, axis.var))
                 axes_.push_back(axis);
         }
         fewest_ = double(loads_.size());

@@ -80,6 +80,36 @@ Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulato
     return body;
 }
 
+/// The loop over the last axis where its ends are data.
+Body over_interval(Nest& nest, const ReducedLoop& loop, std::int64_t lanes, std::int64_t unroll,
+                   const RowVectors& vectors, const AroundFull& around_full) {
+    const auto add = [&](const char* text) {
+        return nest.add(Var{nest.at(loop.axis.var).name + text});
+    };
+    const AffineForm lower = loop.lower[0].form;
+    const AffineForm upper = loop.upper[0].form;
+    AffineForm rest_lower = lower;
+    Body body = loop.names;
+    if (unroll > 1) {
+        const VarId first = add("0");
+        const VarId turns = add("_turns");
+        const std::int64_t width = lanes * unroll;
+        body.push_back(make_let_var(turns, upper - lower, width, 0));
+        rest_lower = lower + form(turns, width);
+        Body main;
+        main.push_back(make_loop(first, Bind::serial, bound(lower), bound(rest_lower),
+                                 vectors(loop.axis, {lanes, unroll, {}}, form(first)), width));
+        const Value is_any =
+            make_operation(Op::gt, {make_index(form(turns)), make_integer(0)}, DType::boolean);
+        append(body, guarded(is_any, around_full(std::move(main))));
+    }
+    const VarId rest = add("1");
+    body.push_back(make_loop(rest, Bind::serial, bound(rest_lower), bound(upper),
+                             vectors(loop.axis, {lanes, 1, bound(upper - form(rest))}, form(rest)),
+                             lanes));
+    return body;
+}
+
 /// The loop over the last axis.
 Body over_vectors(Nest& nest, const ReducedLoop& loop, std::int64_t lanes, std::int64_t unroll,
                   const RowVectors& vectors, Bind bind) {
@@ -127,8 +157,11 @@ std::int64_t vectors_side_by_side(std::int64_t extent, std::int64_t lanes, std::
 }
 
 Body over_row(Nest& nest, const std::vector<ReducedLoop>& loops, std::int64_t lanes,
-              std::int64_t unroll, const RowVectors& vectors, Bind bind) {
-    Body body = over_vectors(nest, loops.back(), lanes, unroll, vectors, bind);
+              std::int64_t unroll, const RowVectors& vectors, Bind bind,
+              const AroundFull& around_full) {
+    Body body = loops.back().names.empty()
+                    ? over_vectors(nest, loops.back(), lanes, unroll, vectors, bind)
+                    : over_interval(nest, loops.back(), lanes, unroll, vectors, around_full);
     for (std::size_t i = loops.size() - 1; i-- > 0;) {
         Body outer;
         outer.push_back(make_loop(loops[i].axis.var, Bind::serial, loops[i].lower, loops[i].upper,

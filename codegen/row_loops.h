@@ -18,11 +18,16 @@ namespace ricci::codegen {
 using RowVectors =
     std::function<Body(const Axis& axis, const Lanes& lanes, const AffineForm& start)>;
 
+/// What stands around the loop over whole turns of `unroll` vectors where few rows have any: it
+/// makes all accumulators but the first vector's, and folds them into that.
+using AroundFull = std::function<Body(Body full)>;
+
 /// Loops over all points of a row; the last axis runs in vectors, `unroll` of them side by side
-/// while so many are left, the rest masked. Rows whose ends do not move may be unrolled.
+/// while so many are left, the rest masked. Rows whose ends do not move may be unrolled. Where the
+/// ends are data, what is left is summed in the first vector.
 [[nodiscard]] Body over_row(Nest& nest, const std::vector<ReducedLoop>& loops, std::int64_t lanes,
                             std::int64_t unroll, const RowVectors& vectors,
-                            Bind bind = Bind::serial);
+                            Bind bind = Bind::serial, const AroundFull& around_full = {});
 
 /// All elements of the accumulator back to the identity.
 [[nodiscard]] Body reset_all(Kernel& kernel, const Accumulator& accumulator, std::int64_t lanes,

@@ -7,6 +7,7 @@
 
 #include "codegen/block_conditions.h"
 #include "codegen/compacted_points.h"
+#include "codegen/data_intervals.h"
 #include "codegen/staged_terms.h"
 #include "codegen/tile.h"
 #include "codegen/update_runs.h"
@@ -54,7 +55,7 @@ class ScalarPoints {
         const bool is_whole_axis = is_whole(split_.loops.back());
         axis_ = split_.loops.back().axis;
         // Its parts are asked wherever others fail: what they read has to be inside.
-        const bool in_blocks = alternatives_.condition && is_whole_axis &&
+        const bool in_blocks = alternatives_.condition && is_whole_axis && !is_of_interval() &&
                                axis_.extent >= points_of_block &&
                                is_inside_everywhere(kernel_, alternatives_.condition);
         const bool all_exist = !alternatives_.condition || in_blocks;
@@ -77,6 +78,11 @@ class ScalarPoints {
     }
 
   private:
+    /// Whether loops come to few points of the axis (the pass `bounds`).
+    [[nodiscard]] bool is_of_interval() const {
+        return std::ranges::any_of(data_intervals(kernel_.free, alternatives_.condition),
+                                   [&](const DataInterval& each) { return each.axis == axis_; });
+    }
     [[nodiscard]] std::string name() const { return kernel_.nest.at(axis_.var).name; }
 
     /// What a point writes that is known to exist; any point.

@@ -33,6 +33,7 @@ class SmallPowers {
                 },
                 [&](Guard& guard) { guard.body = rewritten(std::move(guard.body)); },
                 [&](LetVar& let) { ranges_.enter(let); },
+                [&](LetBound& let) { ranges_.enter(let); },
                 [&](Let& let) {
                     ranges_.enter(let);
                     let.value = rewritten(out, let.value);

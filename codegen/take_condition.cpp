@@ -23,12 +23,17 @@ bool is_nothing(const Store& write, const Value& value) {
 
 }  // namespace
 
+Value condition_of(const Store& store) {
+    const Operate* const select = choice_of(store);
+    return select != nullptr && is_nothing(store, select->args[2]) ? select->args[0] : nullptr;
+}
+
 Value take_condition(Kernel& kernel, const std::optional<Axis>& lane) {
     if (kernel.body || kernel.writes.size() != 1) return nullptr;
     Store& write = kernel.writes[0];
     const Operate* const select = choice_of(write);
-    if (select == nullptr || !is_nothing(write, select->args[2])) return nullptr;
-    const Value condition = select->args[0];
+    const Value condition = condition_of(write);
+    if (!condition) return nullptr;
     if (lane && depends_on(condition, lane->var)) return nullptr;
     Substitution holds;
     for_each_node({select->args[1], write.at.computed}, [&](const Value& node) {

@@ -8,6 +8,10 @@
 
 namespace ricci::codegen {
 
+/// The condition of an update by `select(condition, value, identity)`, which changes nothing
+/// elsewhere; empty for other stores.
+[[nodiscard]] Value condition_of(const Store& store);
+
 /// The condition under which a kernel's only write, an update by `select(condition, value,
 /// identity)`, changes anything: it becomes one by `value`. Empty, and nothing done, for other
 /// kernels and where the condition depends on the lanes.

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/integer.h"
+#include "codegen/data_intervals.h"
 #include "codegen/nest_build.h"
 #include "codegen/nest_walk.h"
 
@@ -22,6 +23,9 @@ constexpr double most_tasks = 4096;
 /// Updates of rows at random take 5 % longer in two pieces of 512 bytes, 12 in four of 256 (Xeon,
 /// 65,536 rows of 1 KiB of a table of 51 MB, `script/bench cpu --threads 1 "its gradient"`).
 constexpr std::int64_t least_piece_bytes = 512;
+/// Tasks that each go through all points of intervals, and look for those that have elements of
+/// theirs.
+constexpr std::int64_t most_tasks_of_intervals = 8;
 
 /// Granules for a task: at most so many, and such that two and four threads wait for each other as
 /// little as they can.
@@ -124,14 +128,25 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     if (cuts_last) cut.push_back(*last);
     std::int64_t granule = 1;
     if (cuts_last) granule = inside.empty() ? granularity : piece;
+    const bool has_intervals = updates_intervals(kernel);
+    if (has_intervals) kernel.most_tasks = std::min(kernel.most_tasks, most_tasks_of_intervals);
     const double outer_points = double(std::max<std::int64_t>(1, points(cut)));
     TaskSplit split = split_tasks(kernel, cut, granule, cycles / outer_points);
     std::vector<AxisRange> whole;
     for (const Axis& axis : inside) whole.push_back({axis, bound(0), bound(axis.extent)});
-    // A piece of a row is innermost.
-    const auto at = cuts_last ? split.loops.end() - 1 : split.loops.end();
-    split.loops.insert(at, whole.begin(), whole.end());
-    kernel.nest.runs_side_by_side = cuts_last && !inside.empty() && split.tasks > 1;
+    // Each task looks once at what moves intervals; a piece of a row is innermost.
+    const auto after = std::ranges::find_if(
+        whole, [&](const AxisRange& range) { return !moves_interval(kernel, range.axis.var); });
+    std::ranges::stable_partition(split.loops, [&](const AxisRange& range) {
+        return moves_interval(kernel, range.axis.var);
+    });
+    const auto first = std::ranges::find_if(split.loops, [&](const AxisRange& range) {
+        return !moves_interval(kernel, range.axis.var);
+    });
+    split.loops.insert(first, whole.begin(), after);
+    split.loops.insert(cuts_last ? split.loops.end() - 1 : split.loops.end(), after, whole.end());
+    kernel.nest.runs_side_by_side =
+        cuts_last && !inside.empty() && split.tasks > 1 && !has_intervals;
     return split;
 }
 

@@ -211,8 +211,9 @@ void NestEmitter::statement(const Stmt& statement) {
         },
         [&](const Guard& g) { guard(g); },
         [&](const Let& let) { lets_[let.number] = start_value(let.value); },
-        [&](const LetVar& let) { let_var(let); }, [&](const Store& s) { store(s); },
-        [&](const Prefetch& p) { prefetch(p); }, [&](const TileProduct& p) { tile_product(p); },
+        [&](const LetVar& let) { let_var(let); }, [&](const LetBound& let) { let_bound(let); },
+        [&](const Store& s) { store(s); }, [&](const Prefetch& p) { prefetch(p); },
+        [&](const TileProduct& p) { tile_product(p); },
         [&](const auto&) { RICCI_ASSERT(false, "a statement of blocks of threads on a CPU"); });
 }
 
@@ -479,6 +480,16 @@ void NestEmitter::let_var(const LetVar& let) {
         binding.kind = Binding::Kind::scalar;
         binding.scope = open_scope();
     }
+    bindings_.at(std::size_t(let.var)) = binding;
+}
+
+void NestEmitter::let_bound(const LetBound& let) {
+    RICCI_ASSERT(lanes_ == 0, "a bound stands in no vector loop");
+    llvm::Value* value = start_value(let.value);
+    value = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, ir_.getInt64(let.least));
+    value = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, ir_.getInt64(let.most));
+    Binding binding{.kind = Binding::Kind::scalar, .value = value};
+    binding.scope = open_scope();
     bindings_.at(std::size_t(let.var)) = binding;
 }
 

@@ -141,6 +141,7 @@ class NestEmitter {
     /// Whether the statements were two guards that exclude each other, which it has emitted.
     bool guard_either(const Stmt& first, const Stmt& second);
     void let_var(const LetVar& let);
+    void let_bound(const LetBound& let);
     /// What `emit_body` emits runs when the bit is set.
     void when(llvm::Value* condition, const std::function<void()>& emit_body);
     /// What the one emits runs where the bit is set, what the other does where it is not.

@@ -243,6 +243,7 @@ void NestWriter::statement(const Stmt& stmt) {
                 block(format("if ({})", condition), [&] { body(guard.body); });
         },
         [&](const Let& l) { let(l); }, [&](const LetVar& l) { let_var(l); },
+        [](const LetBound&) { RICCI_ASSERT(false, "a bound that is data on a GPU"); },
         [&](const Store& s) { store(s); }, [&](const Barrier&) { line("RC_BARRIER();"); },
         [&](const Fold& f) { fold(f); }, [&](const Commit&) { line("rc_copy_commit();"); },
         [&](const Wait& wait) { line(format("rc_copy_wait<{}>();", wait.pending)); },

@@ -101,6 +101,6 @@ TEST_CASE("every pass is dumped by name") {
                          stages += std::string(kernel) + " " + std::string(stage) + "\n";
                      });
     CHECK(stages ==
-          "example lower\nexample simplify\nexample powers\nexample narrow\nexample rows\n"
-          "example prefetch\nexample interleave\n");
+          "example lower\nexample simplify\nexample bounds\nexample powers\nexample narrow\n"
+          "example rows\nexample prefetch\nexample interleave\n");
 }

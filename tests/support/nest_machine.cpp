@@ -296,6 +296,10 @@ class Machine {
                 const std::int64_t quotient = number / let.divisor;
                 now_->set(let.var, let.modulus == 0 ? quotient : quotient % let.modulus);
             },
+            [&](const LetBound& let) {
+                const std::int64_t value = evaluate(let.value).integer;
+                now_->set(let.var, std::clamp(value, let.least, let.most));
+            },
             [&](const Store& store) { this->store(store); },
             [&](const TileProduct& product) { multiply(product); },
             [&](const Prefetch& prefetch) {

@@ -1,0 +1,70 @@
+// codegen/data_intervals.h – conditions that points lie between data
+//
+//     y[i] := sum[e | e >= p[i] && e < p[i+1]](v[e]*x[c[e]])
+//
+// Loops run over the points of such an interval alone (the pass `bounds`) where what moves its ends
+// stands outside: lanes and results side by side would have intervals of their own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/fold_indices.h"
+#include "codegen/kernel.h"
+
+namespace ricci::codegen {
+
+/// A sum of a form and of data, `+data` or `-data`.
+struct DataSum {
+    struct Term {
+        Value data;
+        bool is_negative = false;
+    };
+    AffineForm form;
+    std::vector<Term> terms;
+};
+/// `left - right - gap >= 0`.
+struct DataInequality {
+    DataSum left;
+    DataSum right;
+    std::int64_t gap = 0;
+
+    /// What the difference has of the variable.
+    [[nodiscard]] std::int64_t coefficient(VarId var) const {
+        return left.form.coefficient(var) - right.form.coefficient(var);
+    }
+};
+/// What a comparison of i64 with data says; nothing of other conditions.
+[[nodiscard]] std::vector<DataInequality> data_inequalities(const Value& condition);
+
+/// Whether it says what its data say, and no sum of it leaves 64 bits.
+[[nodiscard]] bool is_sure(const DataInequality& inequality);
+/// The first value of a variable that satisfies `step * variable + rest + data >= 0` (step > 0), or
+/// the first one after those; `range` is what the variable runs over, all of it where a sum of the
+/// inequality may leave 64 bits, as is said by the data.
+[[nodiscard]] Value limit_of_data(const DataInequality& inequality, std::int64_t step,
+                                  AffineForm rest, const IndexRange& range);
+
+/// An axis of so many points that a loop over few of them is worth it, of which a condition leaves
+/// those of an interval.
+struct DataInterval {
+    Axis axis;
+    std::vector<VarId> moved_by;  ///< axes that its ends move with
+};
+/// Those of the axes that a kernel reduces, or, where it only updates, of the free ones.
+[[nodiscard]] std::vector<DataInterval> data_intervals(const Kernel& kernel);
+/// Those of the axes that a condition gives, moved by any of the others.
+[[nodiscard]] std::vector<DataInterval> data_intervals(const std::vector<Axis>& axes,
+                                                       const Value& condition);
+/// Gives the innermost loop, which no bound narrows yet, those ends of an interval that no axis of
+/// `lanes` moves and that are read whatever the data are, the upper one no less than the lower one.
+/// The kernel's body and the test of the loops are without these conditions.
+void take_interval(Kernel& kernel, ReducedLoops& loops, const std::vector<Axis>& lanes);
+/// Which part of an interval's axis it is taken to have: data decide.
+inline constexpr double part_of_interval = 1.0 / 8;
+/// Whether the ends of an interval move with the axis.
+[[nodiscard]] bool moves_interval(const Kernel& kernel, VarId axis);
+/// Whether each point of the axes that run in order updates the elements of an interval.
+[[nodiscard]] bool updates_intervals(const Kernel& kernel);
+
+}  // namespace ricci::codegen

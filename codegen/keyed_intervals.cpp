@@ -1,0 +1,108 @@
+// codegen/keyed_intervals.cpp – sums over the points in whose intervals an element lies
+#include "codegen/keyed_intervals.h"
+
+#include <algorithm>
+
+#include "codegen/keyed_values.h"
+#include "dsl/affine_form.h"
+#include "dsl/walk.h"
+
+namespace ricci::codegen {
+
+namespace {
+
+/// Shorter axes are looked at whole, and fewer points by each element.
+constexpr std::int64_t least_extent = 48;
+constexpr std::int64_t least_points = 8;
+
+/// What a term has of the index, where it is a sum of the index and of terms without it: -1, 0, 1.
+int coefficient(Expr e, IndexId index) {
+    if (const auto* value = std::get_if<IndexValue>(&e->term)) return value->index == index ? 1 : 0;
+    const auto* apply = std::get_if<Apply>(&e->term);
+    if (apply == nullptr || (apply->op != Op::add && apply->op != Op::neg)) return 0;
+    int sum = 0;
+    for (Expr arg : apply->args) sum += coefficient(arg, index);
+    return apply->op == Op::neg ? -sum : sum;
+}
+
+/// Whether the comparison bounds the index from below (1) or above (-1) by data of other indices.
+int bound_of(Expr condition, IndexId index) {
+    const auto* apply = std::get_if<Apply>(&condition->term);
+    if (apply == nullptr || apply->args.size() != 2 || tensors_read(condition).empty()) return 0;
+    const bool is_least = apply->op == Op::ge || apply->op == Op::gt;
+    if (!is_least && apply->op != Op::le && apply->op != Op::lt) return 0;
+    const int sign = coefficient(apply->args[0], index) - coefficient(apply->args[1], index);
+    return is_least ? sign : -sign;
+}
+
+}  // namespace
+
+std::vector<IndexId> moving_intervals(const BoundProgram& program,
+                                      const std::vector<IndexId>& points, Expr condition,
+                                      const std::vector<IndexId>& elements) {
+    const std::vector<Expr> all = conjuncts(condition);
+    std::vector<Expr> bounds;
+    for (const IndexId index : elements) {
+        if (program.at(index).extent() < least_extent) continue;
+        const auto is_bound = [&](int sign) {
+            return [&, sign](Expr each) { return bound_of(each, index) == sign; };
+        };
+        if (std::ranges::none_of(all, is_bound(1)) || std::ranges::none_of(all, is_bound(-1)))
+            continue;
+        for (Expr each : all)
+            if (bound_of(each, index) != 0) bounds.push_back(each);
+    }
+    std::vector<IndexId> found;
+    std::int64_t count = 1;
+    for (const IndexId id : points) {
+        if (std::ranges::none_of(
+                bounds, [&](Expr each) { return mentions(each, id) && bound_of(each, id) == 0; }))
+            continue;
+        found.push_back(id);
+        count *= program.at(id).extent();
+    }
+    return count < least_points ? std::vector<IndexId>() : found;
+}
+
+std::vector<IndexId> points_of_intervals(const BoundProgram& program,
+                                         const BoundEquation& equation) {
+    if (!equation.reduction || !equation.reduction->condition) return {};
+    const std::vector<IndexId>& all = equation.reduction->indices;
+    std::vector<IndexId> points =
+        moving_intervals(program, all, equation.reduction->condition, equation.indices);
+    if (points.empty()) return {};
+    // Those that move no interval are inside.
+    for (const IndexId id : all)
+        if (std::ranges::find(points, id) == points.end()) points.push_back(id);
+    return points;
+}
+
+double updates_by(const BoundProgram& program, const BoundEquation& update) {
+    std::vector<IndexId> moving;
+    if (is_apply(update.value, Op::select)) {
+        const auto& choice = std::get<Apply>(update.value->term);
+        moving = moving_intervals(program, update.indices, choice.args[0], update.indices);
+    }
+    double updates = 1;
+    for (const IndexId id : update.indices)
+        if (std::ranges::find(moving, id) == moving.end())
+            updates *= double(program.at(id).extent());
+    return updates;
+}
+
+bool updates_intervals(const BoundProgram& program, const BoundEquation& equation) {
+    if (equation.op == Assign::define || equation.op == Assign::set ||
+        !is_apply(equation.value, Op::select))
+        return false;
+    std::vector<IndexId> elements;
+    std::vector<IndexId> points = equation.indices;
+    for (Expr subscript : equation.at)
+        if (const auto* value = std::get_if<IndexValue>(&subscript->term)) {
+            elements.push_back(value->index);
+            std::erase(points, value->index);
+        }
+    const auto& choice = std::get<Apply>(equation.value->term);
+    return !moving_intervals(program, points, choice.args[0], elements).empty();
+}
+
+}  // namespace ricci::codegen
