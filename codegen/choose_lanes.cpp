@@ -267,9 +267,13 @@ class Chooser {
     /// move with the lanes.
     [[nodiscard]] double reduced_points(const Axis& lanes) const {
         double points = reduced_points_;
-        for (const DataInterval& each : intervals_)
-            if (std::ranges::find(each.moved_by, lanes.var) == each.moved_by.end())
+        for (const DataInterval& each : intervals_) {
+            const bool is_reduced =
+                std::ranges::find(kernel_.reduced, each.axis) != kernel_.reduced.end();
+            if (std::ranges::find(each.moved_by, lanes.var) == each.moved_by.end() &&
+                (is_reduced || each.axis != lanes))
                 points *= part_of_interval;
+        }
         return points;
     }
 

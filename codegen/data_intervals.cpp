@@ -58,9 +58,15 @@ bool moves_data(const DataInequality& inequality, VarId var) {
            std::ranges::any_of(inequality.right.terms, moves);
 }
 
-/// Where the only write of a kernel that reduces nothing, an update, changes anything.
-Value condition_of_update(const Kernel& kernel) {
-    return kernel.writes.size() == 1 ? condition_of(kernel.writes[0]) : nullptr;
+/// Whether the kernel's writes combine what it reduces with what is there.
+bool updates_by_reduction(const Kernel& kernel) {
+    return kernel.body && !kernel.writes.empty() &&
+           std::ranges::all_of(kernel.writes, [&](const Store& write) {
+               const auto* convert = std::get_if<Convert>(&write.value->term);
+               const Value& value = convert ? convert->a : write.value;
+               const auto* let = std::get_if<LetValue>(&value->term);
+               return let && let->number == 0 && write.combine == kernel.reducer;
+           });
 }
 
 }  // namespace
@@ -141,17 +147,49 @@ std::vector<DataInterval> data_intervals(const std::vector<Axis>& axes, const Va
     return found;
 }
 
+Value condition_of_update(const Kernel& kernel) {
+    if (kernel.body) return kernel.where;
+    return kernel.writes.size() == 1 ? condition_of(kernel.writes[0]) : nullptr;
+}
+
 std::vector<DataInterval> data_intervals(const Kernel& kernel) {
-    const Value condition = kernel.body ? kernel.conditions.rest : condition_of_update(kernel);
+    Value condition = condition_of_update(kernel);
+    if (kernel.conditions.rest)
+        condition = condition ? make_operation(Op::logical_and, {condition, kernel.conditions.rest},
+                                               DType::boolean)
+                              : kernel.conditions.rest;
     if (!condition) return {};
     std::vector<Axis> axes = kernel.free;
     axes.insert(axes.end(), kernel.reduced.begin(), kernel.reduced.end());
     std::vector<DataInterval> found = data_intervals(axes, condition);
-    if (kernel.body)
+    if (kernel.body && !updates_by_reduction(kernel))
         std::erase_if(found, [&](const DataInterval& each) {
             return std::ranges::find(kernel.reduced, each.axis) == kernel.reduced.end();
         });
     return found;
+}
+
+void take_where(Kernel& kernel) {
+    if (!kernel.body || !kernel.conditions.rest || !updates_intervals(kernel)) return;
+    const std::vector<DataInterval> all = data_intervals(kernel);
+    const auto is_of_interval = [&](const Axis& axis) {
+        return std::ranges::any_of(all, [&](const DataInterval& each) {
+            return each.axis == axis ||
+                   std::ranges::find(each.moved_by, axis.var) != each.moved_by.end();
+        });
+    };
+    const auto add = [](Value& to, const Value& part) {
+        to = to ? make_operation(Op::logical_and, {to, part}, DType::boolean) : part;
+    };
+    Value rest;
+    for (const Value& part : conjuncts(kernel.conditions.rest)) {
+        const bool is_free = std::ranges::all_of(axes_of(kernel, part), [&](const Axis& axis) {
+            return std::ranges::find(kernel.free, axis) != kernel.free.end() &&
+                   is_of_interval(axis);
+        });
+        add(is_free ? kernel.where : rest, part);
+    }
+    kernel.conditions.rest = rest;
 }
 
 void take_interval(Kernel& kernel, ReducedLoops& loops, const std::vector<Axis>& lanes) {
@@ -206,6 +244,13 @@ bool moves_interval(const Kernel& kernel, VarId axis) {
     return std::ranges::any_of(data_intervals(kernel), [&](const DataInterval& interval) {
         return std::ranges::find(interval.moved_by, axis) != interval.moved_by.end();
     });
+}
+
+bool has_interval(const Kernel& kernel, VarId axis) {
+    return moves_interval(kernel, axis) ||
+           std::ranges::any_of(data_intervals(kernel), [&](const DataInterval& interval) {
+               return interval.axis.var == axis;
+           });
 }
 
 bool updates_intervals(const Kernel& kernel) {

@@ -51,7 +51,7 @@ struct DataInterval {
     Axis axis;
     std::vector<VarId> moved_by;  ///< axes that its ends move with
 };
-/// Those of the axes that a kernel reduces, or, where it only updates, of the free ones.
+/// Those of the axes that a kernel reduces, and, where it updates, of the free ones.
 [[nodiscard]] std::vector<DataInterval> data_intervals(const Kernel& kernel);
 /// Those of the axes that a condition gives, moved by any of the others.
 [[nodiscard]] std::vector<DataInterval> data_intervals(const std::vector<Axis>& axes,
@@ -64,7 +64,14 @@ void take_interval(Kernel& kernel, ReducedLoops& loops, const std::vector<Axis>&
 inline constexpr double part_of_interval = 1.0 / 8;
 /// Whether the ends of an interval move with the axis.
 [[nodiscard]] bool moves_interval(const Kernel& kernel, VarId axis);
+/// The same, or whether it is an interval's itself: points of it are not taken side by side.
+[[nodiscard]] bool has_interval(const Kernel& kernel, VarId axis);
 /// Whether each point of the axes that run in order updates the elements of an interval.
 [[nodiscard]] bool updates_intervals(const Kernel& kernel);
+/// Where an update changes anything: what its value, or `Kernel::where`, says. May be empty.
+[[nodiscard]] Value condition_of_update(const Kernel& kernel);
+/// Of a kernel that updates intervals by what it reduces: makes those parts of the condition its
+/// `where` that decide which of their points exist.
+void take_where(Kernel& kernel);
 
 }  // namespace ricci::codegen

@@ -54,6 +54,7 @@ class FreeLanes {
           schedule_(schedule) {
         if (lanes.axis) inner_ = lanes.axis->var;
         if (!kernel.body) return;
+        if (!lanes.axis || !has_interval(kernel, lanes.axis->var)) take_where(kernel);
         if (lanes.is_masked)
             masking_ = mask_lanes(kernel, *lanes.axis, lanes.lanes * unroll, windows_.has_value());
         put_side_by_side();
@@ -162,7 +163,7 @@ class FreeLanes {
         std::ranges::replace(kernel_.free, *chosen, Axis{blocks, chosen->extent / rows_});
     }
     [[nodiscard]] bool moves_bounds(const Axis& axis) const {
-        return moves_with(reduced_, axis.var) || moves_interval(kernel_, axis.var) ||
+        return moves_with(reduced_, axis.var) || has_interval(kernel_, axis.var) ||
                std::ranges::any_of(masking_.at_least_zero, [&](const AffineForm& condition) {
                    return condition.coefficient(axis.var) != 0;
                });
@@ -365,7 +366,7 @@ class FreeLanes {
                    slot.here.replace_let(0, result(kernel_, accumulator_, slot.element));
                    return write_all(kernel_, slot.here);
                }));
-        return body;
+        return guarded(kernel_.where ? at(start)(kernel_.where) : nullptr, std::move(body));
     }
 
     /// A lane of a row: its element of a row's accumulators, of all of them, and its point.

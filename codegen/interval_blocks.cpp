@@ -6,7 +6,6 @@
 #include "codegen/block_conditions.h"
 #include "codegen/data_intervals.h"
 #include "codegen/nest_build.h"
-#include "codegen/take_condition.h"
 #include "codegen/tile.h"
 
 namespace ricci::codegen {
@@ -24,7 +23,7 @@ Value compare(Op op, const Value& a, const AffineForm& b) {
 Value misses(const Kernel& kernel, const AxisRange& piece, VarId point) {
     const IndexRange range{0, piece.axis.extent - 1};
     Value result;
-    for (const Value& part : conjuncts(condition_of(kernel.writes[0])))
+    for (const Value& part : conjuncts(condition_of_update(kernel)))
         for (const DataInequality& each : data_inequalities(part)) {
             const std::int64_t step = each.coefficient(piece.axis.var);
             if (step == 0) continue;

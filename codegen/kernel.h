@@ -53,6 +53,9 @@ struct Kernel {
     std::optional<std::uint32_t> value_let = std::nullopt;
     Conditions conditions;
     std::vector<Store> writes;  ///< values over the free axes and Let 0
+    /// Of updates by what is reduced: where it does not hold, points of the free axes change
+    /// nothing (codegen/data_intervals.h). May be empty.
+    Value where = nullptr;
     /// Forms of the free axes: where one is below 0, nothing depends on what is reduced there, or,
     /// of kernels that reduce nothing, reads what they write (codegen/lane_span.h).
     std::vector<AffineForm> needed_where;

@@ -35,11 +35,19 @@ int bound_of(Expr condition, IndexId index) {
     return is_least ? sign : -sign;
 }
 
+/// Where an update changes anything, as its value or its sum says; empty: everywhere.
+Expr condition_of(const BoundEquation& update) {
+    if (update.reduction) return update.reduction->condition;
+    return is_apply(update.value, Op::select) ? std::get<Apply>(update.value->term).args[0]
+                                              : Expr();
+}
+
 }  // namespace
 
 std::vector<IndexId> moving_intervals(const BoundProgram& program,
                                       const std::vector<IndexId>& points, Expr condition,
                                       const std::vector<IndexId>& elements) {
+    if (!condition) return {};
     const std::vector<Expr> all = conjuncts(condition);
     std::vector<Expr> bounds;
     for (const IndexId index : elements) {
@@ -67,22 +75,13 @@ std::vector<IndexId> moving_intervals(const BoundProgram& program,
 std::vector<IndexId> points_of_intervals(const BoundProgram& program,
                                          const BoundEquation& equation) {
     if (!equation.reduction || !equation.reduction->condition) return {};
-    const std::vector<IndexId>& all = equation.reduction->indices;
-    std::vector<IndexId> points =
-        moving_intervals(program, all, equation.reduction->condition, equation.indices);
-    if (points.empty()) return {};
-    // Those that move no interval are inside.
-    for (const IndexId id : all)
-        if (std::ranges::find(points, id) == points.end()) points.push_back(id);
-    return points;
+    return moving_intervals(program, equation.reduction->indices, equation.reduction->condition,
+                            equation.indices);
 }
 
 double updates_by(const BoundProgram& program, const BoundEquation& update) {
-    std::vector<IndexId> moving;
-    if (is_apply(update.value, Op::select)) {
-        const auto& choice = std::get<Apply>(update.value->term);
-        moving = moving_intervals(program, update.indices, choice.args[0], update.indices);
-    }
+    const std::vector<IndexId> moving =
+        moving_intervals(program, update.indices, condition_of(update), update.indices);
     double updates = 1;
     for (const IndexId id : update.indices)
         if (std::ranges::find(moving, id) == moving.end())
@@ -91,9 +90,7 @@ double updates_by(const BoundProgram& program, const BoundEquation& update) {
 }
 
 bool updates_intervals(const BoundProgram& program, const BoundEquation& equation) {
-    if (equation.op == Assign::define || equation.op == Assign::set ||
-        !is_apply(equation.value, Op::select))
-        return false;
+    if (equation.op == Assign::define || equation.op == Assign::set) return false;
     std::vector<IndexId> elements;
     std::vector<IndexId> points = equation.indices;
     for (Expr subscript : equation.at)
@@ -101,8 +98,7 @@ bool updates_intervals(const BoundProgram& program, const BoundEquation& equatio
             elements.push_back(value->index);
             std::erase(points, value->index);
         }
-    const auto& choice = std::get<Apply>(equation.value->term);
-    return !moving_intervals(program, points, choice.args[0], elements).empty();
+    return !moving_intervals(program, points, condition_of(equation), elements).empty();
 }
 
 }  // namespace ricci::codegen

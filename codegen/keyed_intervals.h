@@ -14,7 +14,7 @@ namespace ricci::codegen {
                                                     Expr condition,
                                                     const std::vector<IndexId>& elements);
 
-/// The indices of a sum, first those that move intervals in which the result's elements lie, as the
+/// The indices of a sum that move intervals in which the result's elements lie, as the
 /// gradient of a sum over such an interval, `y[i] := sum[e | e >= p[i] && e <
 /// p[i+1]](v[e]*x[c[e]])`, has them,
 ///

@@ -6,6 +6,7 @@
 #include "codegen/data_intervals.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/interleave_vectors.h"
+#include "codegen/interval_blocks.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lane_steps.h"
 #include "codegen/lower.h"
@@ -47,6 +48,7 @@ class RowReduction {
           accumulator_(
               make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results(), &*lanes.axis)),
           total_(make_accumulator(kernel, 1, &*lanes.axis)) {
+        take_where(kernel);
         reduced_ = reduced_loops_along(kernel, *lanes.axis);
         std::vector<Axis> side_by_side;
         for (const TileAxis& each : lanes.tile.axes) side_by_side.push_back(each.axis);
@@ -93,7 +95,9 @@ class RowReduction {
                    append(result, write_all(kernel_, here));
                    return result;
                }));
-        kernel_.nest.body = parallel(split, wrap(split.loops, std::move(body)));
+        body = guarded(kernel_.where, std::move(body));
+        kernel_.nest.body =
+            parallel(split, wrap_in_blocks(kernel_, split.loops, std::nullopt, std::move(body)));
     }
 
   private:

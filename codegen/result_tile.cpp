@@ -26,7 +26,7 @@ class Search {
             const bool is_shared = std::ranges::any_of(
                 loads_, [&](const Touch& load) { return !moves(load, axis.var); });
             if (is_shared && !kernel.collides(axis.var) && !moves_with(loops, axis.var) &&
-                !moves_interval(kernel, axis.var))
+                !has_interval(kernel, axis.var))
                 axes_.push_back(axis);
         }
         fewest_ = double(loads_.size());
