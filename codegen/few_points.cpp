@@ -214,6 +214,7 @@ class Sum {
     std::optional<BoundEquation> written_out() {
         const Reduction& reduction = *equation_.reduction;
         const Expr nothing = identity(make_.context(), reduction.reducer, reduction.accumulator);
+        const Expr common = take_common();
         std::vector<Expr> terms;
         for (std::int64_t point = 0; point < points_; ++point) {
             EquationMaker::Numbers here;
@@ -231,12 +232,30 @@ class Sum {
         if (terms.size() == 1) result.value = terms.front();
         if (terms.size() > 1)
             result.value = make_.context().apply(Op::add, std::move(terms), reduction.accumulator);
+        if (common && result.value != nothing)
+            result.value = make_.choose(common, result.value, nothing);
         const DType dtype = program_.at(equation_.target).dtype;
         if (result.value->dtype != dtype)
             result.value = make_.context().cast(result.value, dtype, true);
         return result;
     }
 
+    /// The conditions of data that are the same at all points: one choice of their sum, where there
+    /// are several.
+    Expr take_common() {
+        if (points_ < 2) return {};
+        Expr common;
+        std::erase_if(conditions_, [&](Expr part) {
+            const std::vector<IndexId> ids = free_indices(part);
+            const bool is_same =
+                !tensors_read(part).empty() && std::ranges::none_of(left_, [&](const Values& each) {
+                    return has_index(ids, each.id);
+                });
+            if (is_same) common = make_.both(common, inside(part));
+            return is_same;
+        });
+        return common;
+    }
     /// The body where its condition holds, the identity elsewhere; empty where it never does.
     Expr at_point(const EquationMaker::Numbers& here, Expr nothing) {
         std::vector<Expr> parts;

@@ -17,6 +17,7 @@
 #include "codegen/merge_nests.h"
 #include "codegen/narrow_axes.h"
 #include "codegen/narrow_sums.h"
+#include "codegen/reduced_order.h"
 #include "codegen/side_by_side.h"
 #include "codegen/slices.h"
 #include "codegen/split_periods.h"
@@ -226,6 +227,7 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
         return;
     }
     choose_between_turns(kernel);
+    order_reduced(kernel);
     merge_axes(kernel);
     LanePlan lanes = choose_lanes(kernel, builder.target());
     if (kernel.joint_kernels > 1) lanes.cycles = kernel.joint_cycles;

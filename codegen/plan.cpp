@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/array_sums.h"
 #include "codegen/contraction_order.h"
 #include "codegen/equal_steps.h"
 #include "codegen/few_points.h"
@@ -54,6 +55,9 @@ std::pair<std::int64_t, std::int64_t> span(const BoundTensor& tensor) {
 /// Smaller reductions take less time than their residue classes, a kernel each, take to compile.
 constexpr double least_points_of_classes = 1 << 18;
 
+/// Smaller arrays are near whichever way they are read.
+constexpr double least_elements_of_array_sums = 1 << 15;
+
 /// The program as equations that cost what they compute.
 BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     BoundProgram result = program;
@@ -62,6 +66,8 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     if (!target.is_plain) result = with_stored_terms(std::move(result));
     if (!target.is_plain)
         result = with_single_places(without_implied_conditions(std::move(result)));
+    if (!target.is_plain && !target.is_gpu())
+        result = with_array_sums(std::move(result), is_forced ? 0 : least_elements_of_array_sums);
     result = with_recurrences(with_separate_sums(std::move(result)),
                               !target.is_plain && !target.is_gpu());
     if (!target.is_plain)
