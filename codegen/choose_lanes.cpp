@@ -266,13 +266,17 @@ class Chooser {
     /// Points that loops come to where those of intervals are known before them: their ends do not
     /// move with the lanes.
     [[nodiscard]] double reduced_points(const Axis& lanes) const {
+        const bool are_far = std::ranges::any_of(all_, [&](const Touch& touch) {
+            return touch.is_reduced &&
+                   std::abs(touch.address.coefficient(lanes.var)) > longest_short_step;
+        });
         double points = reduced_points_;
         for (const DataInterval& each : intervals_) {
             const bool is_reduced =
                 std::ranges::find(kernel_.reduced, each.axis) != kernel_.reduced.end();
             if (std::ranges::find(each.moved_by, lanes.var) == each.moved_by.end() &&
                 (is_reduced || each.axis != lanes))
-                points *= part_of_interval;
+                points *= are_far ? part_of_long_interval : part_of_interval;
         }
         return points;
     }

@@ -9,18 +9,14 @@
 //     let first = clamp(p[i], 0, E), let end = clamp(p[i+1], 0, E)
 //     for e in first..end:  y += v[e]*x[c[e]]
 //
-// Of vectors of points, the first and the last one are still tested by lane.
+// Of several points a turn, as in vectors, each is still tested: by lane.
 #include <algorithm>
-#include <cstdlib>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "base/integer.h"
 #include "base/match.h"
 #include "codegen/data_intervals.h"
 #include "codegen/known_conditions.h"
@@ -37,12 +33,9 @@ namespace {
 /// Loops of no more turns stay as they are.
 constexpr std::int64_t few_turns = 2;
 
-Value operate(Op op, Value a, Value b) {
-    return make_operation(op, {std::move(a), std::move(b)}, DType::i64);
-}
 /// The values as one, all of them if there is none yet.
 Value joined(Op op, const Value& so_far, Value more) {
-    return so_far ? operate(op, so_far, std::move(more)) : std::move(more);
+    return so_far ? on_integers(op, so_far, std::move(more)) : std::move(more);
 }
 
 /// Whether data decide which points count.
@@ -144,8 +137,29 @@ class DataBounds {
                     inside.stored.insert(store.buffer);
                     meet(parts(condition_of(store), inside));
                 },
+                [&](const TileProduct& product) {
+                    inside.stored.insert(product.sum);
+                    meet(std::vector<Value>());
+                },
                 [&](const auto&) { meet(std::vector<Value>()); });
         return common;
+    }
+    /// Notes the names of the statements, and what they store.
+    static void collect(const Body& body, Inside& inside) {
+        for_each_store(body, [&](const Store& store) { inside.stored.insert(store.buffer); });
+        for_each_tile_product(
+            body, [&](const TileProduct& product) { inside.stored.insert(product.sum); });
+        for (const Stmt& stmt : body)
+            match(
+                stmt.node,
+                [&](const Loop& loop) {
+                    inside.vars.insert(loop.var);
+                    collect(loop.body, inside);
+                },
+                [&](const Guard& guard) { collect(guard.body, inside); },
+                [&](const Let& let) { inside.equal.lets[let.number] = let.value; },
+                [&](const LetVar& let) { inside.vars.insert(let.var); },
+                [&](const LetBound& let) { inside.vars.insert(let.var); }, [](const auto&) {});
     }
     static std::vector<Value> parts(const Value& condition, Inside& inside) {
         return condition ? conjuncts(inside.equal(condition)) : std::vector<Value>();
@@ -198,14 +212,15 @@ class DataBounds {
             if (term.var != loop.var) part = part + form(term.var, term.coefficient);
         }
         const std::optional<IndexRange> inner_range = inside.ranges.of(inner);
-        if (!inner_range || !ranges_.of(outer)) return std::nullopt;
+        if (!inner_range) return std::nullopt;
         for (const DataSum* side : {&each.left, &each.right})
             for (const DataSum::Term& term : side->terms)
                 if (!is_fixed(term.data, inside)) return std::nullopt;
         const AffineForm rest = outer + form(each.left.form.constant - each.right.form.constant -
                                              each.gap + inner_range->high);
-        const Value limit = limit_of_data(each, step, rest, range);
-        return Limit{limit, is_sure(each) && inner.terms.empty()};
+        const std::optional<Value> limit = limit_of_data(each, step, rest, ranges_.of(rest), range);
+        if (!limit) return std::nullopt;
+        return Limit{*limit, is_sure(each) && inner.terms.empty()};
     }
     /// Whether the term has one value during the loop, and may be computed before it.
     [[nodiscard]] bool is_fixed(const Value& data, const Inside& inside) const {
@@ -255,12 +270,14 @@ class DataBounds {
             loop.lower.push_back({form(name("_first", first, {range.low, range.high + 1}))});
         }
         if (first && loop.step > 1 && loop.lower.size() == 1 && loop.lower[0].divisor == 1) {
-            const Value inside = operate(Op::min, operate(Op::max, first, make_integer(range.low)),
-                                         make_integer(range.high + 1));
+            const Value inside =
+                on_integers(Op::min, on_integers(Op::max, first, make_integer(range.low)),
+                            make_integer(range.high + 1));
             const AffineForm lower = loop.lower[0].form;
-            const Value turn = operate(
+            const Value turn = on_integers(
                 Op::floordiv,
-                lower == AffineForm{} ? inside : operate(Op::add, inside, make_index(-1 * lower)),
+                lower == AffineForm{} ? inside
+                                      : on_integers(Op::add, inside, make_index(-1 * lower)),
                 make_integer(loop.step));
             const std::int64_t turns = (range.high - range.low) / loop.step + 1;
             loop.lower[0].form =
@@ -299,7 +316,7 @@ class DataBounds {
     Body taken_out(Loop& loop) {
         Inside inside;
         inside.vars.insert(loop.var);
-        (void)needed(loop.body, inside);
+        collect(loop.body, inside);
         Body names;
         std::erase_if(loop.body, [&](Stmt& stmt) {
             auto* let = std::get_if<LetBound>(&stmt.node);

@@ -19,31 +19,38 @@ namespace {
 constexpr std::size_t most_terms = 4;
 /// Sums of forms and of as many data stay in 64 bits where these are no farther from 0.
 constexpr std::int64_t far_data = std::int64_t{1} << 60;
-/// Shorter axes are left to masks.
-constexpr std::int64_t least_extent = 48;
+/// Farther forms are left to guards: they are sums of numbers that no array reaches.
+constexpr std::int64_t far_form = std::int64_t{1} << 56;
 
-void add(DataSum& sum, const Value& value, bool is_negative) {
+bool is_near(const AffineForm& form) {
+    return std::abs(form.constant) < far_form &&
+           std::ranges::all_of(
+               form.terms,
+               [](const AffineForm::Term& term) { return std::abs(term.coefficient) < far_form; });
+}
+/// Adds the value to the sum; false where a number of it is far.
+bool add(DataSum& sum, const Value& value, bool is_negative) {
     if (const auto* var = std::get_if<VarValue>(&value->term)) {
+        if (!is_near(var->form)) return false;
         sum.form = is_negative ? sum.form - var->form : sum.form + var->form;
-    } else if (const auto* number = std::get_if<Constant>(&value->term);
-               number && number->integer > -far_data && number->integer < far_data) {
+    } else if (const auto* number = std::get_if<Constant>(&value->term)) {
+        if (number->integer <= -far_form || number->integer >= far_form) return false;
         sum.form = sum.form + form(is_negative ? -number->integer : number->integer);
     } else if (is_operation(value, Op::add)) {
-        for (const Value& part : operands(value)) add(sum, part, is_negative);
+        return std::ranges::all_of(operands(value),
+                                   [&](const Value& part) { return add(sum, part, is_negative); });
     } else if (is_operation(value, Op::neg)) {
-        add(sum, operands(value)[0], !is_negative);
+        return add(sum, operands(value)[0], !is_negative);
     } else {
         sum.terms.push_back({value, is_negative});
     }
+    return is_near(sum.form);
 }
 
-Value operate(Op op, Value a, Value b) {
-    return make_operation(op, {std::move(a), std::move(b)}, DType::i64);
-}
 /// The nearest number whose sums with some others stay in 64 bits.
 Value near_zero(Value a) {
-    return operate(Op::min, operate(Op::max, std::move(a), make_integer(-far_data)),
-                   make_integer(far_data));
+    return on_integers(Op::min, on_integers(Op::max, std::move(a), make_integer(-far_data)),
+                       make_integer(far_data));
 }
 Value negated(Value a) { return make_operation(Op::neg, {std::move(a)}, DType::i64); }
 /// Whether 64 bits hold the sum whatever the data are.
@@ -71,6 +78,10 @@ bool updates_by_reduction(const Kernel& kernel) {
 
 }  // namespace
 
+Value on_integers(Op op, Value a, Value b) {
+    return make_operation(op, {std::move(a), std::move(b)}, DType::i64);
+}
+
 bool is_sure(const DataInequality& inequality) {
     return is_exact(inequality.left) && is_exact(inequality.right);
 }
@@ -81,8 +92,7 @@ std::vector<DataInequality> data_inequalities(const Value& condition) {
         return {};
     DataSum a;
     DataSum b;
-    add(a, compare->args[0], false);
-    add(b, compare->args[1], false);
+    if (!add(a, compare->args[0], false) || !add(b, compare->args[1], false)) return {};
     const std::size_t terms = a.terms.size() + b.terms.size();
     if (terms == 0 || terms > most_terms) return {};
     if (compare->op == Op::ge) return {{a, b, 0}};
@@ -93,8 +103,11 @@ std::vector<DataInequality> data_inequalities(const Value& condition) {
     return {};
 }
 
-Value limit_of_data(const DataInequality& inequality, std::int64_t step, AffineForm rest,
-                    const IndexRange& range) {
+std::optional<Value> limit_of_data(const DataInequality& inequality, std::int64_t step,
+                                   AffineForm rest, const std::optional<IndexRange>& rest_range,
+                                   const IndexRange& range) {
+    if (!rest_range || rest_range->low <= -far_form || rest_range->high >= far_form)
+        return std::nullopt;
     const bool is_first = step > 0;
     const bool is_unit = std::abs(step) == 1;
     // step * variable + rest + data >= 0
@@ -108,15 +121,15 @@ Value limit_of_data(const DataInequality& inequality, std::int64_t step, AffineF
             const bool is_alone = is_sure(inequality) && !limit && !is_negative;
             const Value near = is_alone ? term.data : near_zero(term.data);
             const Value summand = is_negative ? negated(near) : near;
-            limit = limit ? operate(Op::add, limit, summand) : summand;
+            limit = limit ? on_integers(Op::add, limit, summand) : summand;
             if (is_sure(inequality)) continue;
             const Value holds = make_operation(Op::eq, {near, term.data}, DType::boolean);
             is_near =
                 is_near ? make_operation(Op::logical_and, {is_near, holds}, DType::boolean) : holds;
         }
     if (!is_unit) {
-        limit = operate(Op::floordiv, limit, make_integer(std::abs(step)));
-        limit = is_first ? negated(limit) : operate(Op::add, limit, make_integer(1));
+        limit = on_integers(Op::floordiv, limit, make_integer(std::abs(step)));
+        limit = is_first ? negated(limit) : on_integers(Op::add, limit, make_integer(1));
     }
     if (!is_near) return limit;
     return make_operation(Op::select,
@@ -131,7 +144,7 @@ std::vector<DataInterval> data_intervals(const std::vector<Axis>& axes, const Va
             all.push_back(std::move(inequality));
     std::vector<DataInterval> found;
     for (const Axis& axis : axes) {
-        if (axis.extent < least_extent) continue;
+        if (axis.extent < least_interval_extent) continue;
         DataInterval interval{axis, {}};
         bool has_first = false;
         bool has_last = false;
@@ -205,30 +218,36 @@ void take_interval(Kernel& kernel, ReducedLoops& loops, const std::vector<Axis>&
                std::ranges::none_of(
                    lanes, [&](const Axis& axis) { return depends_on(condition, axis.var); });
     };
+    const AxisRanges ranges(kernel);
     std::array<Value, 2> ends;  // the first point, the first one after all
     EqualTerms equal;
     std::set<Value> holds;
     for (const Value& each : conjuncts(loops.test)) {
+        std::vector<std::pair<std::size_t, Value>> limits;
         const std::vector<DataInequality> all = data_inequalities(each);
-        if (all.empty() || !std::ranges::all_of(all, [&](const DataInequality& inequality) {
-                return inequality.coefficient(var) != 0 && is_fixed(each, inequality);
-            }))
-            continue;
-        holds.insert(equal(each));
         for (const DataInequality& inequality : all) {
             const std::int64_t step = inequality.coefficient(var);
-            AffineForm rest = inequality.left.form - inequality.right.form;
-            rest = rest - form(var, step) - form(inequality.gap);
-            Value& end = ends[step > 0 ? 0 : 1];
-            const Value limit = limit_of_data(inequality, step, rest, range);
-            end = end ? operate(step > 0 ? Op::max : Op::min, end, limit) : limit;
+            if (step == 0 || !is_fixed(each, inequality)) break;
+            const AffineForm rest = inequality.left.form - inequality.right.form - form(var, step) -
+                                    form(inequality.gap);
+            const std::optional<Value> limit =
+                limit_of_data(inequality, step, rest, ranges.of(rest), range);
+            if (!limit) break;
+            limits.emplace_back(step > 0 ? 0 : 1, *limit);
         }
+        if (all.empty() || limits.size() < all.size()) continue;
+        holds.insert(equal(each));
+        for (const auto& [which, limit] : limits)
+            ends[which] = ends[which]
+                              ? on_integers(which == 0 ? Op::max : Op::min, ends[which], limit)
+                              : limit;
     }
     if (holds.empty()) return;
     for (const bool is_end : {false, true}) {
         if (!ends[is_end]) continue;
         // The first point is none after the last one.
-        if (is_end && ends[0]) ends[1] = operate(Op::max, ends[1], make_index(loop.lower[0].form));
+        if (is_end && ends[0])
+            ends[1] = on_integers(Op::max, ends[1], make_index(loop.lower[0].form));
         const VarId name =
             kernel.nest.add(Var{kernel.nest.at(var).name + (is_end ? "_end" : "_first")});
         loop.names.push_back({LetBound{name, ends[is_end], range.low, range.high + 1}});
@@ -240,22 +259,23 @@ void take_interval(Kernel& kernel, ReducedLoops& loops, const std::vector<Axis>&
     if (is_true(loops.test)) loops.test = nullptr;
 }
 
-bool moves_interval(const Kernel& kernel, VarId axis) {
-    return std::ranges::any_of(data_intervals(kernel), [&](const DataInterval& interval) {
-        return std::ranges::find(interval.moved_by, axis) != interval.moved_by.end();
-    });
+std::set<VarId> moving_axes(const Kernel& kernel) {
+    std::set<VarId> axes;
+    for (const DataInterval& each : data_intervals(kernel))
+        axes.insert(each.moved_by.begin(), each.moved_by.end());
+    return axes;
 }
 
 bool has_interval(const Kernel& kernel, VarId axis) {
-    return moves_interval(kernel, axis) ||
+    return moving_axes(kernel).contains(axis) ||
            std::ranges::any_of(data_intervals(kernel), [&](const DataInterval& interval) {
                return interval.axis.var == axis;
            });
 }
 
 bool updates_intervals(const Kernel& kernel) {
-    return std::ranges::any_of(kernel.colliding,
-                               [&](VarId axis) { return moves_interval(kernel, axis); });
+    const std::set<VarId> moving = moving_axes(kernel);
+    return std::ranges::any_of(kernel.colliding, [&](VarId axis) { return moving.contains(axis); });
 }
 
 }  // namespace ricci::codegen

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "codegen/fold_indices.h"
@@ -37,14 +39,20 @@ struct DataInequality {
 /// What a comparison of i64 with data says; nothing of other conditions.
 [[nodiscard]] std::vector<DataInequality> data_inequalities(const Value& condition);
 
-/// Whether it says what its data say, and no sum of it leaves 64 bits.
+/// Whether it says what its data say, as no sum of it leaves 64 bits.
 [[nodiscard]] bool is_sure(const DataInequality& inequality);
 /// The first value of a variable that satisfies `step * variable + rest + data >= 0` (step > 0), or
-/// the first one after those; `range` is what the variable runs over, all of it where a sum of the
-/// inequality may leave 64 bits, as is said by the data.
-[[nodiscard]] Value limit_of_data(const DataInequality& inequality, std::int64_t step,
-                                  AffineForm rest, const IndexRange& range);
+/// the first one after those. `range` is what the variable runs over: all of it where a sum of the
+/// inequality may leave 64 bits, as the data say. Nothing where `rest`, of that range, is not near.
+[[nodiscard]] std::optional<Value> limit_of_data(const DataInequality& inequality,
+                                                 std::int64_t step, AffineForm rest,
+                                                 const std::optional<IndexRange>& rest_range,
+                                                 const IndexRange& range);
+/// An operation on two i64.
+[[nodiscard]] Value on_integers(Op op, Value a, Value b);
 
+/// Axes of fewer points are left to masks, and to looks at all points.
+inline constexpr std::int64_t least_interval_extent = 48;
 /// An axis of so many points that a loop over few of them is worth it, of which a condition leaves
 /// those of an interval.
 struct DataInterval {
@@ -62,9 +70,11 @@ struct DataInterval {
 void take_interval(Kernel& kernel, ReducedLoops& loops, const std::vector<Axis>& lanes);
 /// Which part of an interval's axis it is taken to have: data decide.
 inline constexpr double part_of_interval = 1.0 / 8;
-/// Whether the ends of an interval move with the axis.
-[[nodiscard]] bool moves_interval(const Kernel& kernel, VarId axis);
-/// The same, or whether it is an interval's itself: points of it are not taken side by side.
+/// The same where lanes along it would be far from each other, so that longer ones lose.
+inline constexpr double part_of_long_interval = 1.0 / 2;
+/// The axes that the ends of intervals move with.
+[[nodiscard]] std::set<VarId> moving_axes(const Kernel& kernel);
+/// Whether the axis is one of these, or an interval's: points of it are not taken side by side.
 [[nodiscard]] bool has_interval(const Kernel& kernel, VarId axis);
 /// Whether each point of the axes that run in order updates the elements of an interval.
 [[nodiscard]] bool updates_intervals(const Kernel& kernel);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "base/integer.h"
 #include "codegen/data_intervals.h"
@@ -128,23 +129,35 @@ TaskSplit split_free_axes(Kernel& kernel, const std::optional<Axis>& last, std::
     if (cuts_last) cut.push_back(*last);
     std::int64_t granule = 1;
     if (cuts_last) granule = inside.empty() ? granularity : piece;
+    const std::set<VarId> moving = moving_axes(kernel);
+    const auto moves = [&](const AxisRange& range) { return moving.contains(range.axis.var); };
     const bool has_intervals = updates_intervals(kernel);
-    if (has_intervals) kernel.most_tasks = std::min(kernel.most_tasks, most_tasks_of_intervals);
+    if (has_intervals) {
+        std::int64_t apart = 1;  // tasks that look for none of each other's intervals
+        for (const Axis& axis : cut)
+            if (moving.contains(axis.var)) apart *= axis.extent;
+        kernel.most_tasks = std::min(kernel.most_tasks, std::max(apart, most_tasks_of_intervals));
+    }
     const double outer_points = double(std::max<std::int64_t>(1, points(cut)));
     TaskSplit split = split_tasks(kernel, cut, granule, cycles / outer_points);
     std::vector<AxisRange> whole;
     for (const Axis& axis : inside) whole.push_back({axis, bound(0), bound(axis.extent)});
-    // Each task looks once at what moves intervals; a piece of a row is innermost.
-    const auto after = std::ranges::find_if(
-        whole, [&](const AxisRange& range) { return !moves_interval(kernel, range.axis.var); });
-    std::ranges::stable_partition(split.loops, [&](const AxisRange& range) {
-        return moves_interval(kernel, range.axis.var);
-    });
-    const auto first = std::ranges::find_if(split.loops, [&](const AxisRange& range) {
-        return !moves_interval(kernel, range.axis.var);
-    });
-    split.loops.insert(first, whole.begin(), after);
-    split.loops.insert(cuts_last ? split.loops.end() - 1 : split.loops.end(), after, whole.end());
+    // What moves intervals is outside of these, so that each is looked at once. `last`, or a piece
+    // of it, is innermost.
+    std::vector<AxisRange> innermost;
+    if (last) {
+        std::vector<AxisRange>& of = cuts_last ? split.loops : whole;
+        innermost.push_back(std::move(of.back()));
+        of.pop_back();
+    }
+    auto after = whole.begin();
+    if (has_intervals) {
+        after = std::ranges::find_if_not(whole, moves);
+        const auto others = std::ranges::stable_partition(split.loops, moves);
+        split.loops.insert(others.begin(), whole.begin(), after);
+    }
+    split.loops.insert(split.loops.end(), after, whole.end());
+    split.loops.insert(split.loops.end(), innermost.begin(), innermost.end());
     kernel.nest.runs_side_by_side =
         cuts_last && !inside.empty() && split.tasks > 1 && !has_intervals;
     return split;

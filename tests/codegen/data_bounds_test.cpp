@@ -17,13 +17,13 @@ const Signature signature = {{"P", array({81}, DType::i64)},
                              {"Q", array({81}, DType::i32)},
                              {"N", array({80}, DType::i16)},
                              {"B", array({3}, DType::i64)},
-                             {"C", array({200}, DType::i64)},
-                             {"V", array({200})},
-                             {"W", array({200}, DType::f64)},
+                             {"C", array({300}, DType::i64)},
+                             {"V", array({300})},
+                             {"W", array({300}, DType::f64)},
                              {"K", array({19})},
                              {"U", array({80})},
-                             {"X", array({80, 200})},
-                             {"Z", array({200, 40})},
+                             {"X", array({80, 300})},
+                             {"Z", array({300, 40})},
                              {"dy", array({80})}};
 
 std::string planned(const std::string& text) {
@@ -38,8 +38,8 @@ bool has(const std::string& plan, const std::string& line) {
 TEST_CASE("rows between data are summed from their first to their last point") {
     const std::string plan =
         planned("y[i] := sum[e | e >= P[i] && e < P[i+1]](V[e]) where i in 0:80");
-    CHECK(has(plan, "let e_first = clamp(P[i], 0, 200)"));
-    CHECK(has(plan, "let e_end = clamp(max(P[i + 1], e_first), 0, 200)"));
+    CHECK(has(plan, "let e_first = clamp(P[i], 0, 300)"));
+    CHECK(has(plan, "let e_end = clamp(max(P[i + 1], e_first), 0, 300)"));
     CHECK(has(plan, "let e_turns = (-e_first + e_end) // 64"));
     CHECK(has(plan, "vector l in 0..min(16, e_end - e1)"));
     CHECK_FALSE(has(plan, "if (P["));
@@ -84,22 +84,52 @@ TEST_CASE("each point updates the elements of its interval, and pieces pass over
     CHECK_FALSE(has(str(codegen::plan(bound(other, few), example_target(64))), "_end ="));
 }
 
+TEST_CASE("lanes may go along an axis that moves intervals") {
+    const auto check = [](const std::string& text, const Signature& given) {
+        CAPTURE(text);
+        check_values(text, given);
+    };
+    const DType i64 = DType::i64;
+    check("D[e,b] := sum[i | e >= p[i,b] && e < q[i,b]](y[i,b]) where e in 0:300",
+          {{"p", array({8, 16}, i64)}, {"q", array({8, 16}, i64)}, {"y", array({8, 16})}});
+    check("D[b,e] := sum[i | e >= p[b,i] && e < q[b,i]](y[b,i]) where e in 0:300",
+          {{"p", array({16, 8}, i64)}, {"q", array({16, 8}, i64)}, {"y", array({16, 8})}});
+    check("D[e,k] := sum[i | e > a[i] && e < d[k]](y[i]) where e in 0:300",
+          {{"a", array({9}, i64)}, {"d", array({16}, i64)}, {"y", array({9})}});
+    check("Y[m,i] := any[e | e >= a[i] && e < b[i]+20 && m <= e](v[e] > 0) where m in 0:2",
+          {{"a", array({16}, i64)}, {"b", array({16}, i64)}, {"v", array({48})}});
+    // Data that move with an element give it no interval.
+    const Signature own = {{"p", array({300}, i64)}, {"s", array({300}, i64)}, {"y", array({300})}};
+    const std::string text = "D[e] := sum[i | e >= p[e]+s[i] && e < p[e]+s[i]+20](y[i])";
+    CHECK(has(str(codegen::plan(bound(text, own), example_target(64))), "acc["));
+    check(text, own);
+}
+
+TEST_CASE("rows of points that elements read are read in lanes") {
+    const Signature rows = {{"p", array({300}, DType::i64)},
+                            {"q", array({300}, DType::i64)},
+                            {"W", array({300, 300})},
+                            {"y", array({300})}};
+    const std::string text = "D[e] := sum[i | e >= p[i] && e < q[i]](W[e,i]*y[i])";
+    CHECK(has(str(codegen::plan(bound(text, rows), example_target(64))), "acc["));
+}
+
 TEST_CASE("what an element is given at a point of its interval may be a sum itself") {
     const Signature given = {
-        {"P", array({81}, DType::i64)}, {"U", array({80, 30})}, {"Z", array({200, 30})}};
+        {"P", array({81}, DType::i64)}, {"U", array({80, 30})}, {"Z", array({300, 30})}};
     const std::string text =
-        "D[e] := sum[i,k | e >= P[i] && e < P[i+1]](U[i,k]*Z[e,k]) where i in 0:80, e in 0:200";
+        "D[e] := sum[i,k | e >= P[i] && e < P[i+1]](U[i,k]*Z[e,k]) where i in 0:80, e in 0:300";
     const std::string plan = str(codegen::plan(bound(text, given), example_target(64)));
-    CHECK(has(plan, "let e_end = clamp(P[i + 1], 0, 200)"));
+    CHECK(has(plan, "let e_end = clamp(P[i + 1], 0, 300)"));
     CHECK_FALSE(has(plan, "if (P["));
     check_values(text, given);
     // Sums beside the lanes, too.
     const Signature wide = {{"P", array({81}, DType::i64)}, {"U", array({80, 3, 40})}};
     const std::string rows =
         "D[e,k] := sum[i,j | e >= P[i] && e < P[i+1]](U[i,j,k]*(e-P[i]+j+1)) "
-        "where i in 0:80, e in 0:200";
+        "where i in 0:80, e in 0:300";
     CHECK(has(str(codegen::plan(bound(rows, wide), example_target(64))),
-              "e_end = clamp(P[i + 1], 0, 200)"));
+              "e_end = clamp(P[i + 1], 0, 300)"));
     check_values(rows, wide);
 }
 
@@ -119,7 +149,7 @@ TEST_CASE("bounds of all comparisons, types and signs give the points of the con
               "y := sum[i,e%(U[i]*V[e])"}) {
             std::string text = reduce;
             text.replace(text.find('%'), 1, where);
-            text += " where i in 0:80, e in 0:200";
+            text += " where i in 0:80, e in 0:300";
             if (text.find(",k]") != std::string::npos) text += ", k in 0:40";
             CAPTURE(text);
             const Signature given = named(text, signature);
@@ -136,7 +166,7 @@ TEST_CASE("places of extremes and means are of the points that data leave") {
                                    "y[i] := mean[e%(X[i,e])", "Y[i,k] := argmax[e%(Z[e,k])"}) {
             std::string text = reduce;
             text.replace(text.find('%'), 1, std::string(" | ") + condition + "]");
-            text += " where i in 0:80, e in 0:200";
+            text += " where i in 0:80, e in 0:300";
             if (text.find(",k]") != std::string::npos) text += ", k in 0:40";
             check_values(text, named(text, signature));
         }

@@ -12,8 +12,19 @@ namespace ricci {
 TEST_CASE("intervals end where the array does, however far their ends are") {
     constexpr auto least = std::numeric_limits<std::int64_t>::min();
     constexpr auto greatest = std::numeric_limits<std::int64_t>::max();
-    const std::vector<std::int64_t> ends = {
-        least, least + 1, -1, 0, 7, 99, 100, 101, greatest, 63, greatest - 1, greatest / 2 + 1};
+    const std::vector<std::int64_t> ends = {least,
+                                            least + 1,
+                                            -1,
+                                            0,
+                                            7,
+                                            99,
+                                            100,
+                                            101,
+                                            greatest,
+                                            63,
+                                            greatest - 1,
+                                            greatest / 2 + 1,
+                                            (std::int64_t{1} << 60) + 50};
     std::vector<std::int64_t> first;
     std::vector<std::int64_t> last;
     for (const std::int64_t a : ends)
@@ -48,6 +59,12 @@ TEST_CASE("intervals end where the array does, however far their ends are") {
         check("D[e] := sum[i" + where + "(v[e]) where e in 0:100");
         check("D[e] := min[i" + where + "(v[e]+f32(i%9)) where e in 0:100");
     }
+    // Places that are as far as the data.
+    for (const char* condition :
+         {"e+1152921504606846975 >= p[i] && e < q[i]", "e+i*18014398509481984 >= p[i] && e < q[i]",
+          "e+1152921504606846975+1152921504606846975 >= p[i] && e < 90",
+          "e-1152921504606846916 >= p[i] && e < q[i]"})
+        check(std::string("y[i] := sum[e | ") + condition + "](v[e])");
 }
 
 }  // namespace ricci
