@@ -95,55 +95,6 @@ class DataBounds {
         std::set<BufferId> stored;
         EqualTerms equal;
     };
-    /// What must hold for the statements to have any effect: parts of conditions that all of these
-    /// have. Nothing where they have none.
-    std::optional<std::vector<Value>> needed(const Body& body, Inside& inside) {
-        std::optional<std::vector<Value>> common;
-        const auto meet = [&](std::optional<std::vector<Value>> needs) {
-            if (!needs) return;
-            if (common)
-                std::erase_if(*common, [&](const Value& part) {
-                    return std::ranges::find(*needs, part) == needs->end();
-                });
-            else
-                common = std::move(needs);
-        };
-        for (const Stmt& stmt : body)
-            match(
-                stmt.node,
-                [&](const Loop& loop) {
-                    inside.vars.insert(loop.var);
-                    inside.ranges.enter(loop);
-                    meet(needed(loop.body, inside));
-                },
-                [&](const Guard& guard) {
-                    std::optional<std::vector<Value>> needs = needed(guard.body, inside);
-                    if (needs)
-                        std::ranges::copy(parts(guard.condition, inside),
-                                          std::back_inserter(*needs));
-                    meet(std::move(needs));
-                },
-                [&](const Let& let) { inside.equal.lets[let.number] = let.value; },
-                [&](const LetVar& let) {
-                    inside.vars.insert(let.var);
-                    inside.ranges.enter(let);
-                },
-                [&](const LetBound& let) {
-                    inside.vars.insert(let.var);
-                    inside.ranges.enter(let);
-                },
-                [](const Prefetch&) {},
-                [&](const Store& store) {
-                    inside.stored.insert(store.buffer);
-                    meet(parts(condition_of(store), inside));
-                },
-                [&](const TileProduct& product) {
-                    inside.stored.insert(product.sum);
-                    meet(std::vector<Value>());
-                },
-                [&](const auto&) { meet(std::vector<Value>()); });
-        return common;
-    }
     /// Notes the names of the statements, and what they store.
     static void collect(const Body& body, Inside& inside) {
         for_each_store(body, [&](const Store& store) { inside.stored.insert(store.buffer); });
@@ -161,9 +112,44 @@ class DataBounds {
                 [&](const LetVar& let) { inside.vars.insert(let.var); },
                 [&](const LetBound& let) { inside.vars.insert(let.var); }, [](const auto&) {});
     }
+    /// What must hold for the statements to have any effect: parts of conditions that all of these
+    /// have. Nothing where they have none.
+    std::optional<std::vector<Value>> needed(const Body& body, Inside& inside) {
+        std::optional<std::vector<Value>> common;
+        const auto meet = [&](std::optional<std::vector<Value>> needs) {
+            if (!needs) return;
+            if (common)
+                std::erase_if(*common, [&](const Value& part) {
+                    return std::ranges::find(*needs, part) == needs->end();
+                });
+            else
+                common = std::move(needs);
+        };
+        for (const Stmt& stmt : body)
+            match(
+                stmt.node,
+                [&](const Loop& loop) {
+                    inside.ranges.enter(loop);
+                    meet(needed(loop.body, inside));
+                },
+                [&](const Guard& guard) {
+                    std::optional<std::vector<Value>> needs = needed(guard.body, inside);
+                    if (needs)
+                        std::ranges::copy(parts(guard.condition, inside),
+                                          std::back_inserter(*needs));
+                    meet(std::move(needs));
+                },
+                [](const Let&) {}, [&](const LetVar& let) { inside.ranges.enter(let); },
+                [&](const LetBound& let) { inside.ranges.enter(let); }, [](const Prefetch&) {},
+                [&](const Store& store) { meet(parts(condition_of(store), inside)); },
+                [&](const auto&) { meet(std::vector<Value>()); });
+        return common;
+    }
+    /// The parts of a condition, if there is one, of which equal ones are one node.
     static std::vector<Value> parts(const Value& condition, Inside& inside) {
         return condition ? conjuncts(inside.equal(condition)) : std::vector<Value>();
     }
+
     /// Narrows the loop; gives the names of its bounds.
     Body bound(Loop& loop) {
         Inside inside;
@@ -172,6 +158,7 @@ class DataBounds {
         inside.vars.insert(loop.var);
         const std::optional<IndexRange> range = inside.ranges.of(form(loop.var));
         if (!range || (range->high - range->low) / loop.step < few_turns) return {};
+        collect(loop.body, inside);
         const std::optional<std::vector<Value>> needs = needed(loop.body, inside);
         Value first;
         Value end;

@@ -16,10 +16,10 @@ namespace ricci::codegen {
 ///     for t:  O[t] += sum[i | 0 <= t-2*i < size(w)](x[i]*w[t-2*i])
 ///
 /// Nothing unless it is a `+=`, not of half precision, whose subscripts are affine, or affine and
-/// padded, and can be solved: each has an index of its own with the coefficient 1 or -1. The order
-/// in which an element is given its values may differ. `sum`, if any, defines a temporary that
-/// nothing but this update reads: elements are given what it sums. Nothing of
-/// what updates intervals (codegen/keyed_intervals.h). Makes new terms in the program's context.
+/// padded, and can be solved: each has an index of its own with the coefficient 1 or -1. Nothing of
+/// what updates intervals (codegen/keyed_intervals.h). The order in which an element is given its
+/// values may differ. `sum`, if any, defines a temporary that nothing but this update reads:
+/// elements are given what it sums. Makes new terms in the program's context.
 [[nodiscard]] std::optional<BoundEquation> as_gather(EquationMaker& make,
                                                      const BoundEquation& equation,
                                                      const BoundEquation* sum = nullptr);

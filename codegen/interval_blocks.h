@@ -9,6 +9,7 @@
 //       if !min(none):  for i in b..b+64:  for e in the interval:  D[e] += y[i]
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "codegen/tasks.h"

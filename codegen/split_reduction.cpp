@@ -138,17 +138,21 @@ SplitReduction split_reduction(const Kernel& kernel, std::size_t cut, std::int64
 
 namespace {
 
-/// Whether a reduced axis can be cut into chunks: no condition speaks of it.
-bool may_be_split(const Kernel& kernel, std::size_t cut) {
+/// Whether a reduced axis can be cut into chunks: no bound of a loop moves with it.
+bool may_be_cut(const Kernel& kernel, std::size_t cut) {
     const VarId axis = kernel.reduced[cut].var;
     const auto says_nothing = [&](const std::vector<AffineForm>& forms) {
         return std::ranges::all_of(
             forms, [&](const AffineForm& form) { return form.coefficient(axis) == 0; });
     };
     const Conditions& conditions = kernel.conditions;
-    return !kernel.is_arg_reduction() && !conditions.rest &&
-           says_nothing(conditions.at_least_zero) && says_nothing(conditions.equal_zero) &&
-           !kernel.has_meeting_writes() && points(kernel.free) > 0 && points(kernel.reduced) > 0;
+    return !kernel.is_arg_reduction() && says_nothing(conditions.at_least_zero) &&
+           says_nothing(conditions.equal_zero) && !kernel.has_meeting_writes() &&
+           points(kernel.free) > 0 && points(kernel.reduced) > 0;
+}
+/// The same where all points count.
+bool may_be_split(const Kernel& kernel, std::size_t cut) {
+    return !kernel.conditions.rest && may_be_cut(kernel, cut);
 }
 
 void lower_levels(const Kernel& kernel, std::size_t cut, std::int64_t length, PlanBuilder& builder,
@@ -255,7 +259,7 @@ bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles
                          PlanBuilder& builder, std::int64_t least_chunks, Chunks chunks) {
     if (kernel.reduced.empty()) return false;
     const std::size_t cut = longest(kernel.reduced);
-    if (!may_be_split(kernel, cut)) return false;
+    if (!may_be_cut(kernel, cut)) return false;
     const std::int64_t wanted =
         std::max(useful_chunks(units, cycles, builder.target().forced).value_or(1), least_chunks);
     if (wanted < 2) return false;

@@ -542,6 +542,17 @@ TEST_CASE("updates that may meet go several a turn") {
     }
 }
 
+TEST_CASE("long sums under conditions of data are cut into parts, too") {
+    const Signature signature = {{"X", array({300'000})}, {"M", array({300'000})}};
+    for (const char* text : {"s := sum[i | M[i] > 0](X[i]*M[i])", "s := max[i | M[i] > 0.5](X[i])",
+                             "s := sum[i | M[i] > 0 && X[i] < M[i]](X[i])"}) {
+        const BoundProgram program = bound(text, signature);
+        CHECK(str(codegen::plan(program, example_target(64))).find("_s_partial(") !=
+              std::string::npos);
+        CHECK(compiled_difference(program, signature) == "");
+    }
+}
+
 TEST_CASE("points are looked for, take their turns, or are sorted by key, as takes least") {
     const auto steps = [](std::int64_t points, std::int64_t values, const Target& target) {
         const Signature signature = {{"J", array({points}, DType::i64)}, {"X", array({points, 8})}};
