@@ -543,7 +543,7 @@ TEST_CASE("updates that may meet go several a turn") {
 }
 
 TEST_CASE("long sums under conditions of data are cut into parts, too") {
-    const Signature signature = {{"X", array({300'000})}, {"M", array({300'000})}};
+    const Signature signature = {{"X", array({2'000'000})}, {"M", array({2'000'000})}};
     for (const char* text : {"s := sum[i | M[i] > 0](X[i]*M[i])", "s := max[i | M[i] > 0.5](X[i])",
                              "s := sum[i | M[i] > 0 && X[i] < M[i]](X[i])"}) {
         const BoundProgram program = bound(text, signature);
