@@ -117,7 +117,9 @@ class ArraySums {
         }
         Context& context = make_.context();
         Expr element = context.access(access.tensor, whole, dtype);
-        if (dtype != type) element = context.cast(element, type);
+        if (const auto* cast = std::get_if<Cast>(&equation.value->term))
+            element = context.cast(element, equation.value->dtype, cast->wraps);
+        if (element->dtype != type) element = context.cast(element, type);
         const TensorId sums =
             make_.array(program_.at(equation.target).name + "_sums", type, std::move(sizes));
         BoundEquation first = equation;

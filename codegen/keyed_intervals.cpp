@@ -79,7 +79,7 @@ std::vector<IndexId> moving_intervals(const BoundProgram& program,
     std::vector<Expr> bounds;
     std::int64_t all_elements = 1;
     for (const IndexId index : elements) {
-        if (program.at(index).extent() < codegen::least_interval_extent) continue;
+        if (program.at(index).extent() < least_interval_extent) continue;
         const auto is_bound = [&](int sign) {
             return [&, sign](Expr each) { return bound_of(each, index) == sign; };
         };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "codegen/data_intervals.h"
 #include "codegen/lower.h"
 #include "codegen/nest_build.h"
 #include "codegen/tasks.h"
@@ -155,6 +156,18 @@ bool may_be_split(const Kernel& kernel, std::size_t cut) {
     return !kernel.conditions.rest && may_be_cut(kernel, cut);
 }
 
+/// The longest axis that has no intervals which another one moves, if there is one: each part would
+/// look for those of all its points.
+std::size_t axis_to_cut(const Kernel& kernel) {
+    std::vector<Axis> axes = kernel.reduced;
+    for (const DataInterval& each : data_intervals(kernel))
+        if (std::ranges::any_of(kernel.reduced, [&](const Axis& axis) {
+                return std::ranges::find(each.moved_by, axis.var) != each.moved_by.end();
+            }))
+            std::ranges::replace(axes, each.axis, Axis{each.axis.var, 0});
+    return longest(axes);
+}
+
 void lower_levels(const Kernel& kernel, std::size_t cut, std::int64_t length, PlanBuilder& builder,
                   ChunkAxis place = ChunkAxis::outermost) {
     SplitReduction levels = split_reduction(kernel, cut, length, builder, place);
@@ -258,7 +271,7 @@ bool lower_short_groups(const Kernel& kernel, const LanePlan& lanes, PlanBuilder
 bool lower_in_two_levels(const Kernel& kernel, std::int64_t units, double cycles,
                          PlanBuilder& builder, std::int64_t least_chunks, Chunks chunks) {
     if (kernel.reduced.empty()) return false;
-    const std::size_t cut = longest(kernel.reduced);
+    const std::size_t cut = axis_to_cut(kernel);
     if (!may_be_cut(kernel, cut)) return false;
     const std::int64_t wanted =
         std::max(useful_chunks(units, cycles, builder.target().forced).value_or(1), least_chunks);

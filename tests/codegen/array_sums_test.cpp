@@ -51,6 +51,7 @@ TEST_CASE("sums that read rows, parts, or other factors of a dimension stay as t
           "T[h,t] := sum[b in 0:8,j | t+j-11 >= 0 && t+j-11 < 12](A[b,h,t+j-11,j]) where t in 0:23",
           "T[h,t] := sum[b,i | t-i >= 0 && t-i < 12](A[b,h,i,t-i]) where t in 0:23",
           "T[h,k] := sum[b,i,j | k == B[i,j] && b > 2](A[b,h,i,j]) where k in 0:20",
+          "T[h,t] := sum[b,j](f16(A[b,h,(t+j)%12,j])) where t in 0:12",
           "T[h,k] := max[b,i,j | k == B[i,j]](A[b,h,i,j]) where k in 0:20"})
         CHECK_MESSAGE(!is_summed_first(text), rewritten(text));
 }

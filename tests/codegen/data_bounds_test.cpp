@@ -114,6 +114,15 @@ TEST_CASE("rows of points that elements read are read in lanes") {
     CHECK(has(str(codegen::plan(bound(text, rows), example_target(64))), "acc["));
 }
 
+TEST_CASE("sums over all intervals are cut into parts by what moves these") {
+    const Signature rows = {{"P", array({5001}, DType::i64)}, {"V", array({50000})}};
+    const std::string plan = str(codegen::plan(
+        bound("y := sum[i,e | e >= P[i] && e < P[i+1]](V[e]*V[e]) where i in 0:5000", rows),
+        example_target(64)));
+    CHECK(has(plan, "_end = clamp("));
+    CHECK_FALSE(has(plan, "e_chunk"));
+}
+
 TEST_CASE("what an element is given at a point of its interval may be a sum itself") {
     const Signature given = {
         {"P", array({81}, DType::i64)}, {"U", array({80, 30})}, {"Z", array({300, 30})}};

@@ -67,4 +67,28 @@ TEST_CASE("intervals end where the array does, however far their ends are") {
         check(std::string("y[i] := sum[e | ") + condition + "](v[e])");
 }
 
+TEST_CASE("subscripts are checked at the points of intervals, and nowhere else") {
+    const Array p = Array::from<std::int64_t>({0, 40, 60}, {3});
+    const Array x = Array::from<float>({1, 2, 3}, {3});
+    const auto sums = [&](std::size_t outside) {
+        std::vector<std::int64_t> places(100, 1);
+        places[outside] = 3;
+        return compile("y[i] := sum[e | e >= p[i] && e < p[i+1]](x[c[e]]) where i in 0:2")(
+            p, x, Array::from<std::int64_t>(places, {100}));
+    };
+    CHECK(sums(60).at({1}) == 40);
+    std::string message;
+    try {
+        (void)sums(59);
+    } catch (const Error& error) {
+        message = error.what();
+    }
+    CHECK(message ==
+          "range: `x` is read at 3 in dimension 0, whose extent is 3: c[59] is 3\n"
+          "  | y[i] := sum[e | e >= p[i] && e < p[i+1]](x[c[e]]) where i in 0:2\n"
+          "  |                                            ^^^^\n"
+          "  = hint: exclude such points with a condition, or use `pad(…)`, `clamp(…)` or "
+          "`wrap(…)`");
+}
+
 }  // namespace ricci
