@@ -37,6 +37,19 @@ TEST_CASE("a subscript with a unit coefficient eliminates its index") {
     check_gradients("C[i,j] := A[i+j]*B[i,j]", {{"A", numbers({7})}, {"B", numbers({3, 5})}});
 }
 
+TEST_CASE("of several indices the one of an array is eliminated before one of a few numbers") {
+    const std::string text = "Y[y,w] := A[y+w]*B[y] where w in 0:16";
+    CHECK_MESSAGE(gradient_of_a(text).find("sum[w in 0:16") != std::string::npos,
+                  gradient_of_a(text));
+    const std::string three = "Y[d,x] := sum[s in 0:3](A[x+s+d]*B[x+s]) where d in 0:4";
+    CHECK_MESSAGE(gradient_of_a(three).find("sum[d in 0:4, s in 0:3") != std::string::npos,
+                  gradient_of_a(three));
+    check_gradients("Y[y,w] := A[y+w]*B[y] where w in 0:4",
+                    {{"A", numbers({9})}, {"B", numbers({6})}});
+    check_gradients("Y[d,x] := sum[s in 0:3](A[x+s+d]*B[x+s]) where d in 0:4",
+                    {{"A", numbers({12})}, {"B", numbers({9})}});
+}
+
 TEST_CASE("strides and dilations from 1 to 6 leave nothing out and count nothing twice") {
     for (int stride = 1; stride <= 6; ++stride) {
         for (int dilation = 1; dilation <= 6; ++dilation) {
