@@ -15,13 +15,15 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Whether arithmetic on the axis alone decides something: `t == 3`, or `t % 3` of few places.
+/// Whether arithmetic on the axis alone decides something: `t == 3`, or `t >= 1` and `t % 3` of few
+/// places.
 bool tells_places(const Value& value, const Axis& axis) {
     constexpr std::int64_t few_places = 4;
     const auto* operate = std::get_if<Operate>(&value->term);
     if (operate == nullptr) return false;
-    const bool divides = operate->op == Op::mod || operate->op == Op::floordiv;
-    if (operate->op != Op::eq && !(divides && axis.extent <= few_places)) return false;
+    const bool is_of_few = operate->op == Op::mod || operate->op == Op::floordiv ||
+                           info(operate->op).precedence == Precedence::comparison;
+    if (operate->op != Op::eq && !(is_of_few && axis.extent <= few_places)) return false;
     const std::optional<AffineForm> left = affine(operate->args[0]);
     const std::optional<AffineForm> right = affine(operate->args[1]);
     if (!left || !right) return false;

@@ -124,7 +124,7 @@ class Chooser {
     /// results that are contiguous or, with masked stores of any type, short steps apart.
     [[nodiscard]] bool may_be_masked(const Axis& axis) const {
         const auto moves = [&](const AffineForm& form) { return form.coefficient(axis.var) != 0; };
-        return (has_masks_ || has_masked_moves()) && !kernel_.is_arg_reduction() &&
+        return (has_masks_ || has_masked_moves()) &&
                std::ranges::none_of(kernel_.conditions.equal_zero, moves) &&
                std::ranges::all_of(kernel_.writes, [&](const Store& write) {
                    const std::int64_t step = write.at.affine.coefficient(axis.var);

@@ -48,15 +48,20 @@ bool is_harmless(Expr root) {
 
 class Sum {
   public:
-    Sum(EquationMaker& make, const BoundEquation& equation, std::int64_t most_points)
-        : make_(make), program_(make.program()), equation_(equation), most_points_(most_points) {}
+    Sum(EquationMaker& make, const BoundEquation& equation, std::int64_t most_points,
+        const BandRules* bands)
+        : make_(make),
+          program_(make.program()),
+          equation_(equation),
+          most_points_(most_points),
+          bands_(bands) {}
 
     /// The equation without its sum; nothing where it has many points.
     std::optional<BoundEquation> run() {
         const Reduction& reduction = *equation_.reduction;
         open_ = reduction.indices;
         conditions_ = conjuncts(reduction.condition);
-        while (solve_one()) {
+        while (solve_one() || (bands_ != nullptr && solve_band())) {
         }
         // What no condition narrows first: most sums end here.
         std::vector<IndexId> narrowed;
@@ -140,6 +145,114 @@ class Sum {
                 make_.compare(Op::eq, make_.remainder(moving, step), make_.integer(residue)));
         replace(all[v], solution, part);
     }
+
+    /// `low <= e - step*y <= high`, where e is of the equation's indices: y is one of few beside
+    /// e // step.
+    struct Band {
+        IndexId solved{};
+        Expr moving;  ///< e
+        std::int64_t step = 0;
+        std::int64_t low = 0;
+        std::int64_t high = 0;
+        Expr conditions[2];
+
+        [[nodiscard]] std::int64_t first() const { return ceil_div(-high, step); }
+        [[nodiscard]] std::int64_t points() const {
+            return floor_div(step - 1 - low, step) - first() + 1;
+        }
+    };
+    /// Takes a sum over the few places beside the quotient for one over y.
+    bool solve_band() {
+        const std::optional<Band> band = find_band();
+        if (!band) return false;
+        const IndexId beside = make_.index(program_.at(band->solved).name, band->points());
+        const Expr place = make_.add(make_.value(beside), make_.integer(band->first()));
+        const Expr rest = make_.remainder(band->moving, band->step);
+        const Expr from = make_.times(place, band->step);
+        conditions_.push_back(
+            make_.compare(Op::ge, rest, make_.add(from, make_.integer(band->low))));
+        conditions_.push_back(
+            make_.compare(Op::le, rest, make_.add(from, make_.integer(band->high))));
+        std::erase(conditions_, band->conditions[1]);
+        replace(band->solved, make_.add(make_.quotient(band->moving, band->step), place),
+                band->conditions[0]);
+        open_.push_back(beside);
+        return true;
+    }
+    /// One that leaves few of the values of y.
+    std::optional<Band> find_band() {
+        const std::vector<IndexId> all = domain();
+        struct Row {
+            affine::Form form;  ///< at least zero
+            Expr condition;
+        };
+        std::vector<Row> rows;
+        for (const Expr part : conditions_) {
+            Variables variables(all);
+            affine::System system;
+            if (add_condition(system, part, variables).empty() && variables.size() == all.size() &&
+                system.equalities.empty() && system.inequalities.size() == 1)
+                rows.push_back({system.inequalities.front(), part});
+        }
+        for (const Row& lower : rows)
+            for (const Row& upper : rows)
+                if (const auto band = band_between(all, lower.form, upper.form)) {
+                    Band found = *band;
+                    found.conditions[0] = lower.condition;
+                    found.conditions[1] = upper.condition;
+                    return found;
+                }
+        return std::nullopt;
+    }
+    /// Whether the form moves with one index of the result, over whole turns of the step.
+    [[nodiscard]] bool has_whole_turns(const std::vector<IndexId>& all, const affine::Form& form,
+                                       std::int64_t step) const {
+        std::optional<IndexId> moving;
+        for (std::size_t v = 0; v < equation_.indices.size(); ++v) {
+            if (form.at(v) == 0) continue;
+            if (moving || form.at(v) != 1) return false;
+            moving = all[v];
+        }
+        return moving && program_.at(*moving).lower % step == 0 &&
+               program_.at(*moving).extent() % step == 0;
+    }
+    /// `lower` is `e - step*y - low`, `upper` is `high - e + step*y`.
+    std::optional<Band> band_between(const std::vector<IndexId>& all, const affine::Form& lower,
+                                     const affine::Form& upper) {
+        constexpr std::int64_t limit = largest_constant >> 1;
+        const auto is_small = [](std::int64_t number) { return number > -limit && number < limit; };
+        Band band;
+        std::vector<Expr> terms;
+        for (std::size_t v = 0; v < all.size(); ++v) {
+            if (lower.at(v) != -upper.at(v)) return std::nullopt;
+            if (lower.at(v) == 0) continue;
+            if (v >= equation_.indices.size()) {
+                if (band.step != 0 || lower.at(v) >= 0 || lower.at(v) < -most_step)
+                    return std::nullopt;
+                band.solved = all[v];
+                band.step = -lower.at(v);
+            } else if (!is_small(lower.at(v))) {
+                return std::nullopt;
+            } else {
+                terms.push_back(make_.times(make_.value(all[v]), lower.at(v)));
+            }
+        }
+        // Of a step of 1 the points are neighbours (codegen/narrow_axes.h).
+        if (band.step < 2 || terms.empty() || !is_small(lower.constant) ||
+            !is_small(upper.constant))
+            return std::nullopt;
+        band.low = -lower.constant;
+        band.high = upper.constant;
+        if (band.low > band.high || band.points() > most_points_ ||
+            band.points() >= program_.at(band.solved).extent())
+            return std::nullopt;
+        if (bands_->are_whole_turns && !has_whole_turns(all, lower, band.step)) return std::nullopt;
+        band.moving = terms.front();
+        for (std::size_t n = 1; n < terms.size(); ++n)
+            band.moving = make_.add(band.moving, terms[n]);
+        return band;
+    }
+
     /// Takes the solution for the index in all that is left; its range becomes a condition.
     void replace(IndexId solved, Expr solution, Expr by) {
         const EquationMaker::Numbers numbers{{std::uint32_t(solved), solution}};
@@ -288,6 +401,7 @@ class Sum {
     BoundProgram& program_;
     const BoundEquation& equation_;
     std::int64_t most_points_;
+    const BandRules* bands_;     ///< null: none is solved
     std::vector<IndexId> open_;  ///< reduced, and not solved
     std::vector<Expr> conditions_;
     EquationMaker::Numbers numbers_;  ///< what is solved
@@ -394,18 +508,23 @@ bool can_be_written_out(const BoundProgram& program, const BoundEquation& equati
 }
 
 std::optional<BoundEquation> written_out(EquationMaker& make, const BoundEquation& equation,
-                                         std::int64_t most_points) {
-    return Sum(make, equation, most_points).run();
+                                         std::int64_t most_points, const BandRules& bands) {
+    if (auto written = Sum(make, equation, most_points, nullptr).run()) return written;
+    double elements = 1;
+    for (const IndexId id : equation.indices) elements *= double(make.program().at(id).extent());
+    if (elements < bands.least_elements) return std::nullopt;
+    return Sum(make, equation, most_points, &bands).run();
 }
 
-BoundProgram with_few_points(BoundProgram program, std::int64_t most_points) {
+BoundProgram with_few_points(BoundProgram program, std::int64_t most_points,
+                             const BandRules& bands) {
     EquationMaker make(program);
     for (BoundEquation& equation : program.equations) {
         const bool has_powers = is_plain_sum(program, equation) && !equation.reduction->condition &&
                                 is_polynomial(equation);
         if (!has_powers && !can_be_written_out(program, equation)) continue;
         const std::int64_t most = has_powers ? std::max(most_points, few_powers) : most_points;
-        if (std::optional<BoundEquation> written = written_out(make, equation, most))
+        if (std::optional<BoundEquation> written = written_out(make, equation, most, bands))
             equation = std::move(*written);
     }
     return program;

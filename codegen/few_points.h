@@ -10,6 +10,13 @@ namespace ricci::codegen {
 
 /// More terms are better left to a loop.
 inline constexpr std::int64_t few_points = 4;
+/// Which bands are written out. Whole turns of their step, and what these leave over, are kernels
+/// of their own.
+struct BandRules {
+    double least_elements = 1 << 15;  ///< of a result
+    /// Nothing may be left over: targets that do not mask stores are slow at it.
+    bool are_whole_turns = false;
+};
 /// The same of polynomials, whose terms raise something to an index: `c[j]*x[i]^j`.
 inline constexpr std::int64_t few_powers = 16;
 
@@ -24,9 +31,15 @@ inline constexpr std::int64_t few_powers = 16;
 ///
 /// Equations are solved for an index, best one with the coefficient 1 or -1, else by division:
 /// `t == 2*j+1` is j = t//2 where t%2 is 1; what the conditions say of an index narrows
-/// its range, and what is left is taken value by value. Makes new terms in the program's context.
+/// its range, and what is left is taken value by value. In large results a band, as the gradient of
+/// a maximum over 3 elements with a step of 2 has it, is few values beside a quotient:
+///
+///     for t:  dx[t] := sum[y | 0 <= t-2*y < 3](3*t-6*y == p[y] ? dy[y] : 0)
+///
+/// is of y = t//2 and, where t%2 is 0, of t//2 - 1. Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_few_points(BoundProgram program,
-                                           std::int64_t most_points = few_points);
+                                           std::int64_t most_points = few_points,
+                                           const BandRules& bands = {});
 
 /// More of an inner sum are better off as a product of rows and columns.
 inline constexpr std::int64_t passed_points = 8;
@@ -48,6 +61,7 @@ inline constexpr std::int64_t passed_points = 8;
 /// points.
 [[nodiscard]] std::optional<BoundEquation> written_out(EquationMaker& make,
                                                        const BoundEquation& equation,
-                                                       std::int64_t most_points = few_points);
+                                                       std::int64_t most_points = few_points,
+                                                       const BandRules& bands = {});
 
 }  // namespace ricci::codegen

@@ -60,8 +60,10 @@ class FreeLanes {
         put_side_by_side();
         accumulator_ = make_accumulator(kernel, rows_ * lanes.lanes * unroll);
         const std::int64_t lanes_of_row = lanes.lanes * unroll;
-        if (lanes.is_masked)
+        if (lanes.is_masked) {
             mask_ = add_registers(kernel.nest, "mask", DType::boolean, lanes_of_row);
+            if (accumulator_.place) accumulator_.leave_points_out(kernel);
+        }
         for (const Value& load : shared.held)
             held_.push_back(
                 {load, add_registers(kernel.nest, "held", load->dtype, rows_ * lanes_of_row)});

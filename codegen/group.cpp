@@ -2,6 +2,7 @@
 #include "codegen/group.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +20,9 @@ namespace {
 constexpr std::size_t max_inlined_nodes = 256;
 /// A term of at most this cost is recomputed rather than stored (an add or load costs 1).
 constexpr int cheap_cost = 4;
+/// Of at most this one, what is chosen at one place of a long axis may be computed at all: copies
+/// with borders, which pass over memory.
+constexpr int moderate_cost = 16;
 
 /// `index + offset`, or `offset` alone.
 struct Plain {
@@ -198,7 +202,7 @@ class Grouper {
         return true;
     }
 
-    /// Whether inlining does not evaluate the term more often than storing it did.
+    /// Whether inlining evaluates the term hardly more often than storing it did.
     bool is_read_once_a_point(const Group& producer, const Group& reader) const {
         std::int64_t produced = 1;
         for (const IndexId index : producer.indices) produced *= program_.at(index).extent();
@@ -207,10 +211,17 @@ class Grouper {
         if (reader.reduction)
             for (const IndexId index : reader.reduction->indices)
                 evaluated *= program_.at(index).extent();
+        const BoundEquation& equation = producer.writes[0];
+        int total_cost = 0;
+        for (const Expr e : postorder({equation.value})) total_cost += cost(e);
+        const std::int64_t most_places = total_cost <= moderate_cost
+                                             ? std::numeric_limits<std::int64_t>::max()
+                                             : most_case_places;
         double reads = 0;
         for (const Expr term : terms(reader))
-            reads += read_points(program_, term, producer.writes[0].target, double(evaluated));
-        return reads <= double(produced);
+            reads += read_points(program_, term, equation.target, double(evaluated), most_places);
+        constexpr double hardly_more = 1.05;
+        return reads <= hardly_more * double(produced);
     }
 
     /// Replaces the reads of the equation's target by its value.

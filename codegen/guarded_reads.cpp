@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <unordered_map>
 
 #include "codegen/fold_indices.h"
 #include "codegen/nest_walk.h"
@@ -94,7 +95,85 @@ Kernel with_reads(const Kernel& kernel, const std::function<Value(const GuardedR
     return result;
 }
 
+/// The loads of a value under the conditions of the choices around them.
+class ReadGuard {
+  public:
+    Value operator()(const Value& value) {
+        if (const auto found = made_.find(value.get()); found != made_.end()) return found->second;
+        return made_[value.get()] = guarded(value);
+    }
+
+  private:
+    Value guarded(const Value& value) {
+        if (const auto read = guarded_read(value))
+            return with_other_conditions(value, inside(read->conditions));
+        if (is_operation(value, Op::select)) return choice(value);
+        if (const auto* load = std::get_if<Load>(&value->term)) return of_load(value, *load);
+        Substitution to;
+        bool is_any = false;
+        for (const Value& operand : operands(value)) {
+            const Value made = (*this)(operand);
+            is_any |= made != operand;
+            to.replace(operand, made);
+        }
+        return is_any ? to(value) : value;
+    }
+    /// Under further conditions, too.
+    [[nodiscard]] ReadGuard inside(const std::vector<Value>& conditions) const {
+        ReadGuard result;
+        result.conditions_ = conditions_;
+        std::ranges::copy_if(conditions, std::back_inserter(result.conditions_),
+                             [](const Value& each) { return affine_test(each).has_value(); });
+        return result;
+    }
+    Value choice(const Value& value) {
+        const std::vector<Value> args = operands(value);
+        const std::vector<Value> made{(*this)(args[0]), inside(conjuncts(args[0]))(args[1]),
+                                      (*this)(args[2])};
+        return made == args ? value : make_operation(Op::select, made, value->dtype);
+    }
+    Value of_load(const Value& value, const Load& load) const {
+        if (!load.at.computed || !Facts(conditions_)(load.at.computed)) return value;
+        std::vector<Value> needed = conditions_;
+        for (std::size_t n = needed.size(); n-- > 0;) {
+            std::vector<Value> fewer = needed;
+            fewer.erase(fewer.begin() + std::ptrdiff_t(n));
+            if (Facts(fewer)(load.at.computed)) needed = std::move(fewer);
+        }
+        if (needed.empty()) return value;
+        Value all = needed.front();
+        for (std::size_t n = 1; n < needed.size(); ++n)
+            all = make_operation(Op::logical_and, {all, needed[n]}, DType::boolean);
+        return make_operation(Op::select, {all, value, make_number(value->dtype, 0)}, value->dtype);
+    }
+
+    std::vector<Value> conditions_;
+    std::unordered_map<const ValueNode*, Value> made_;
+};
+
 }  // namespace
+
+Value with_other_conditions(const Value& read, const std::function<Value(const Value&)>& rewrite) {
+    const std::function<Value(const Value&)> condition = [&](const Value& value) {
+        if (affine_test(value)) return value;
+        if (!is_operation(value, Op::logical_and)) return rewrite(value);
+        std::vector<Value> args = operands(value);
+        for (Value& arg : args) arg = condition(arg);
+        return args == operands(value) ? value
+                                       : make_operation(Op::logical_and, args, value->dtype);
+    };
+    if (!is_operation(read, Op::select)) return read;
+    const std::vector<Value> args = operands(read);
+    const std::vector<Value> made{condition(args[0]), with_other_conditions(args[1], rewrite),
+                                  args[2]};
+    return made == args ? read : make_operation(Op::select, made, read->dtype);
+}
+
+void guard_reads(Kernel& kernel) {
+    ReadGuard guard;
+    if (kernel.body) kernel.body = guard(kernel.body);
+    for (Store& write : kernel.writes) write.value = guard(write.value);
+}
 
 std::optional<GuardedRead> guarded_read(const Value& value) {
     GuardedRead read;

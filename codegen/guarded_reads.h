@@ -6,6 +6,7 @@
 // exclude read nothing.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,17 @@ struct GuardedRead {
 /// is given, another axis, too.
 [[nodiscard]] bool has_masks(const Value& value, VarId lane,
                              std::optional<VarId> other = std::nullopt);
+
+/// A guarded read with those of its conditions that say nothing of its place as `rewrite` has them.
+[[nodiscard]] Value with_other_conditions(const Value& read,
+                                          const std::function<Value(const Value&)>& rewrite);
+
+/// Makes guarded reads of the loads that a choice makes affine,
+///
+///     x-1 >= 0 ? X[max(x-1, 0)]*W[max(x-1, 0)] : 0
+///
+/// where several of them, or more than a load, are chosen together.
+void guard_reads(Kernel& kernel);
 
 /// The kernel as masked lanes see it: guarded reads as reads at their affine places, which may lie
 /// outside of the array. For estimates.

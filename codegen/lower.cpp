@@ -11,6 +11,7 @@
 #include "codegen/flip_axes.h"
 #include "codegen/fold_indices.h"
 #include "codegen/gpu/lower.h"
+#include "codegen/guarded_reads.h"
 #include "codegen/joint_sums.h"
 #include "codegen/kernel_places.h"
 #include "codegen/lane_steps.h"
@@ -215,9 +216,18 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     narrow_axes(kernel);
     write_out_cases(kernel, builder.target());
     if (std::vector<Kernel> parts = split_periods(kernel); !parts.empty()) {
-        for (Kernel& part : parts) lower(std::move(part), builder, splitting);
+        const std::set<std::size_t> later = kernel.touched_later;
+        // What whole turns leave over stands in their lines.
+        const bool has_lines = has_masked_stores(builder.target());
+        for (std::size_t k = 0; k < parts.size(); ++k) {
+            if (parts[k].writes.empty() || (has_lines && lower_slices(parts, k, builder, later)))
+                continue;
+            lower(std::move(parts[k]), builder, splitting);
+            parts[k] = {};
+        }
         return;
     }
+    if (has_masked_stores(builder.target())) guard_reads(kernel);
     CaseRules cases;
     if (builder.target().forced == Forced::rewritings) cases.least_points = 0;
     cases.share_windows = may_share_windows(builder.target());

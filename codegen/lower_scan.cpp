@@ -43,9 +43,10 @@ class Scan {
           restarts_(is_floating(kernel.body->dtype) && kernel.reducer == Reducer::sum &&
                     !kernel.carry),
           accumulator_(make_accumulator(kernel, columns_)) {
-        // First places are those of points that are met in order, one at least by each result.
-        if (walk_.has_points_backwards || walk_.test || walk_.shift < 0)
-            accumulator_.first_place.reset();
+        if (accumulator_.place && (walk_.has_points_backwards || walk_.test || walk_.shift < 0)) {
+            accumulator_.is_in_order = false;
+            accumulator_.leave_points_out(kernel);
+        }
         hold_what_stays();
         const DType dtype = kernel.body->dtype;
         if (restarts_) before_ = add_registers(kernel.nest, "before", dtype, columns_);

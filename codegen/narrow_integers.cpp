@@ -124,9 +124,14 @@ class Narrower {
             return a == convert->a ? value : make_value(Convert{a, convert->wraps}, value->dtype);
         }
         const auto* operate = std::get_if<Operate>(&value->term);
+        if (operate == nullptr) return value;
         // Guarded reads are known by their form.
-        if (operate == nullptr || guarded_read(value)) return value;
+        if (guarded_read(value))
+            return with_other_conditions(
+                value, [&](const Value& condition) { return rewritten(condition, lane); });
         const bool is_comparison = info(operate->op).precedence == Precedence::comparison;
+        if (is_comparison)
+            if (Value compared = compared_as_stored(*operate, lane)) return compared;
         const auto is_narrow_here = [&](const Value& arg) {
             return is_wide(arg->dtype) && is_narrow(ranges_.of(arg));
         };
@@ -143,6 +148,29 @@ class Narrower {
             is_changed |= args.back() != arg;
         }
         return is_changed ? make_operation(operate->op, std::move(args), value->dtype) : value;
+    }
+
+    /// A comparison of elements of a short integer type with a number that is the same in all lanes
+    /// and of that type, too, as one of that type; empty for another.
+    Value compared_as_stored(const Operate& comparison, std::optional<VarId> lane) {
+        if (!lane) return {};
+        for (const std::size_t side : {0U, 1U}) {
+            const auto* convert = std::get_if<Convert>(&comparison.args[side]->term);
+            if (convert == nullptr) continue;
+            const DType stored = convert->a->dtype;
+            const Value& other = comparison.args[1 - side];
+            const bool is_short =
+                is_integer(stored) && size_bytes(stored) <= 2 &&
+                (other->dtype == DType::i64 || is_within(range_of(stored), other->dtype));
+            if (!is_short || !moves(convert->a, *lane) || moves(other, *lane) ||
+                !is_within(ranges_.of(other), stored))
+                continue;
+            std::vector<Value> args(2);
+            args[side] = rewritten(convert->a, lane);
+            args[1 - side] = make_convert(rewritten(other, lane), stored, true);
+            return make_operation(comparison.op, std::move(args), DType::boolean);
+        }
+        return {};
     }
 
     /// Whether a number of 64 bits that may differ by lane fits i32.

@@ -3,9 +3,14 @@
 
 #include <cmath>
 #include <limits>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/match.h"
+#include "codegen/fold_indices.h"
+#include "codegen/guarded_reads.h"
+#include "codegen/nest_walk.h"
 
 namespace ricci::codegen {
 
@@ -302,12 +307,25 @@ class Uses {
         if (++count_[value.get()] > 1) return;
         for (const Value& operand : operands(value)) visit(operand);
         order_.push_back(value);
+        if (const auto read = guarded_read(value)) {
+            keep(read->load);
+            for (const Value& condition : read->conditions)
+                if (affine_test(condition)) keep(condition);
+        }
     }
-    [[nodiscard]] bool is_shared(const Value& value) const { return count_.at(value.get()) > 1; }
+    [[nodiscard]] bool is_shared(const Value& value) const {
+        return count_.at(value.get()) > 1 && !is_of_place_.contains(value.get());
+    }
     [[nodiscard]] const std::vector<Value>& order() const { return order_; }
 
   private:
+    /// What says that a guarded read is at an affine place has to stay in it.
+    void keep(const Value& root) {
+        for_each_node({root}, [&](const Value& node) { is_of_place_.insert(node.get()); });
+    }
+
     std::unordered_map<const ValueNode*, int> count_;
+    std::unordered_set<const ValueNode*> is_of_place_;
     std::vector<Value> order_;
 };
 

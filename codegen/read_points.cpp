@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 
-#include "codegen/case_axes.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
@@ -18,7 +17,7 @@ struct PlaceChoice {
     Expr yes, no;
 };
 
-std::optional<PlaceChoice> as_choice(const BoundProgram& program, Expr e) {
+std::optional<PlaceChoice> as_choice(Expr e) {
     if (!is_apply(e, Op::select)) return std::nullopt;
     const auto& select = std::get<Apply>(e->term).args;
     if (!is_apply(select[0], Op::eq)) return std::nullopt;
@@ -26,7 +25,6 @@ std::optional<PlaceChoice> as_choice(const BoundProgram& program, Expr e) {
     for (const std::size_t side : {0U, 1U}) {
         const auto* index = std::get_if<IndexValue>(&sides[side]->term);
         if (index == nullptr || !is_literal(sides[1 - side])) continue;
-        if (program.at(index->index).extent() > most_case_places) return std::nullopt;
         return PlaceChoice{index->index, select[1], select[2]};
     }
     return std::nullopt;
@@ -41,12 +39,18 @@ std::ptrdiff_t accesses(Expr term, TensorId tensor) {
 
 }  // namespace
 
-double read_points(const BoundProgram& program, Expr term, TensorId tensor, double points) {
+double read_points(const BoundProgram& program, Expr term, TensorId tensor, double points,
+                   std::int64_t most_places) {
     double found = 0;
+    if (is_apply(term, Op::add)) {
+        for (const Expr each : std::get<Apply>(term->term).args)
+            found += read_points(program, each, tensor, points, most_places);
+        return found;
+    }
     std::map<IndexId, std::int64_t> taken;  // places of each index that choices before had
-    while (const std::optional<PlaceChoice> choice = as_choice(program, term)) {
+    while (const std::optional<PlaceChoice> choice = as_choice(term)) {
         const std::int64_t left = program.at(choice->index).extent() - taken[choice->index]++;
-        if (left < 2) break;
+        if (left < 2 || program.at(choice->index).extent() > most_places) break;
         const double here = points / double(left);
         found += here * double(accesses(choice->yes, tensor));
         points -= here;

@@ -2,10 +2,7 @@
 #include "codegen/row_loops.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
-
-#include "codegen/fold_indices.h"
 
 namespace ricci::codegen {
 
@@ -25,13 +22,6 @@ Body fold_values(Kernel& kernel, const Accumulator& accumulator, const Accumulat
                               {});
            }));
     return body;
-}
-
-/// Beyond the places of all points that are met in order.
-std::int64_t beyond(const Kernel& kernel, const Accumulator& accumulator) {
-    const auto range = AxisRanges(kernel).of(kernel.arg_index);
-    return accumulator.first_place && range ? range->high + 1
-                                            : std::numeric_limits<std::int64_t>::max();
 }
 
 /// The best value, then the first of its places: of NaN, where there is one.
@@ -63,7 +53,7 @@ Body fold_pairs(Kernel& kernel, const Accumulator& accumulator, const Accumulato
     append(body, reset(kernel, total, form(0)));
     fold(best, total.value, extreme,
          [&](const AffineForm& element) { return partial(kernel, accumulator, element); });
-    const Value none = make_integer(beyond(kernel, accumulator));
+    const Value none = make_integer(beyond_all_places(kernel));
     body.push_back(make_store(*total.place, {form(0)}, none));
     fold(place, *total.place, Reducer::min, [&](const AffineForm& element) {
         const Value value = partial(kernel, accumulator, element);

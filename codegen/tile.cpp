@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "codegen/fold_indices.h"
 
 namespace ricci::codegen {
 
@@ -39,11 +40,9 @@ Body over_lanes(Nest& nest, const Lanes& lanes,
 
 namespace {
 
-/// Whether the index of argmax or argmin is known to grow from point to point, from one value on.
+/// Whether the index of argmax or argmin is known to grow from point to point.
 bool is_in_order(const Kernel& kernel, const std::vector<Axis>& order) {
-    if (!kernel.is_arg_reduction() || kernel.arg_place || !kernel.conditions.is_empty() ||
-        kernel.arg_index.terms.size() != order.size())
-        return false;
+    if (kernel.arg_place || kernel.arg_index.terms.size() != order.size()) return false;
     // Each axis steps beyond all that the ones inside of it reach.
     std::int64_t reach = 0;
     for (std::size_t n = order.size(); n-- > 0;) {
@@ -54,13 +53,10 @@ bool is_in_order(const Kernel& kernel, const std::vector<Axis>& order) {
     return true;
 }
 
-/// In what order an element meets the points of argmax and argmin.
-enum class Order : std::uint8_t { any, ascending };
-
 /// One element of a value and its place, against another. Of equal values the one with the smaller
-/// place stays, the first NaN before all.
+/// place stays, the first NaN before all. `is_later`: what is met before has smaller places.
 Body choose(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
-            const Value& value, const Value& place, Order order) {
+            const Value& value, const Value& place, bool is_later) {
     Body body;
     const auto let = [&](const Value& named) {
         body.push_back(make_let(kernel.next_let, named));
@@ -70,7 +66,6 @@ Body choose(Kernel& kernel, const Accumulator& accumulator, const AffineForm& el
         return make_operation(op, {a, b}, DType::boolean);
     };
     const Nest& nest = kernel.nest;
-    const bool is_later = order == Order::ascending;
     const bool is_largest = accumulator.reducer == Reducer::argmax;
     const Value v = let(value);
     const Value i = is_later ? place : let(place);
@@ -93,6 +88,10 @@ Body choose(Kernel& kernel, const Accumulator& accumulator, const AffineForm& el
             is_better = test(Op::logical_or, is_better, wins_as_nan);
         }
     }
+    // The first point of all is chosen even where it is no better than the identity.
+    if (is_later && !accumulator.meets_all_points)
+        is_better = test(Op::logical_or, is_better,
+                         test(Op::eq, kept, make_integer(accumulator.first_place)));
     const Value better = let(is_better);
     body.push_back(make_store(accumulator.value, {element},
                               make_operation(Op::select, {better, v, best}, v->dtype)));
@@ -113,27 +112,40 @@ Accumulator make_accumulator(Kernel& kernel, std::int64_t elements, const Axis* 
         .reducer = *kernel.reducer,
         .value = add_registers(kernel.nest, "acc", kernel.body->dtype, elements),
         .place = std::nullopt};
-    if (kernel.is_arg_reduction())
-        accumulator.place = add_registers(kernel.nest, "place", DType::i64, elements);
-    if (is_in_order(kernel, order)) accumulator.first_place = kernel.arg_index.constant;
+    if (!kernel.is_arg_reduction()) return accumulator;
+    accumulator.place = add_registers(kernel.nest, "place", DType::i64, elements);
+    accumulator.is_in_order = is_in_order(kernel, order);
+    accumulator.meets_all_points = accumulator.is_in_order && kernel.conditions.is_empty();
+    if (accumulator.meets_all_points)
+        accumulator.first_place = kernel.arg_index.constant;
+    else
+        accumulator.leave_points_out(kernel);
     return accumulator;
+}
+
+std::int64_t beyond_all_places(const Kernel& kernel) {
+    const auto range = AxisRanges(kernel).of(kernel.arg_index);
+    return range && !kernel.arg_place ? range->high + 1 : std::numeric_limits<std::int64_t>::max();
+}
+
+void Accumulator::leave_points_out(const Kernel& kernel) {
+    meets_all_points = false;
+    first_place = beyond_all_places(kernel);
 }
 
 Body reset(const Kernel& kernel, const Accumulator& accumulator, const AffineForm& element) {
     Body body;
     body.push_back(make_store(accumulator.value, {element},
                               identity(accumulator.reducer, kernel.body->dtype)));
-    // A place beyond every index: any element met stands before it.
-    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
     if (accumulator.place)
-        body.push_back(make_store(*accumulator.place, {element},
-                                  make_integer(accumulator.first_place.value_or(beyond))));
+        body.push_back(
+            make_store(*accumulator.place, {element}, make_integer(accumulator.first_place)));
     return body;
 }
 
 Body combine(Kernel& kernel, const Accumulator& accumulator, const AffineForm& element,
              const Value& value, const Value& place) {
-    if (accumulator.place) return choose(kernel, accumulator, element, value, place, Order::any);
+    if (accumulator.place) return choose(kernel, accumulator, element, value, place, false);
     Body body;
     body.push_back(make_store(accumulator.value, {element}, value, accumulator.reducer));
     return body;
@@ -158,8 +170,8 @@ Body update(Kernel& kernel, const Accumulator& accumulator, const AffineForm& el
     Body body;
     const std::vector<Value> values = share(body, {point(kernel.body)}, kernel.next_let);
     const Value place = accumulator.place ? place_at(kernel, point) : nullptr;
-    append(body, accumulator.first_place
-                     ? choose(kernel, accumulator, element, values[0], place, Order::ascending)
+    append(body, accumulator.is_in_order
+                     ? choose(kernel, accumulator, element, values[0], place, true)
                      : combine(kernel, accumulator, element, values[0], place));
     return body;
 }

@@ -28,10 +28,17 @@ struct Accumulator {
     Reducer reducer = Reducer::sum;
     BufferId value{};
     std::optional<BufferId> place;  ///< argmax, argmin: the index of `value`
-    /// Where elements meet their points in the order of the index: its first value. A later point
-    /// is chosen where it is beyond, and the first one where none is.
-    std::optional<std::int64_t> first_place = std::nullopt;
+    /// Of elements that have met no point: beyond the places of all, or the first one where every
+    /// element meets that, and others in the order of the index.
+    std::int64_t first_place = 0;
+    bool is_in_order = false;       ///< points are met in the order of the index
+    bool meets_all_points = false;  ///< of each element
+
+    /// Elements may meet no point.
+    void leave_points_out(const Kernel& kernel);
 };
+/// A number beyond all indices of argmax and argmin.
+[[nodiscard]] std::int64_t beyond_all_places(const Kernel& kernel);
 /// Of points that are met in the order of the kernel's reduced axes, `innermost` inside of all
 /// others if given.
 [[nodiscard]] Accumulator make_accumulator(Kernel& kernel, std::int64_t elements,

@@ -39,6 +39,12 @@ TEST_CASE("places of a sum that its terms tell apart are terms of one sum") {
         check_values(each, named(each, packed));
 }
 
+TEST_CASE("places that are compared are told apart, too") {
+    const std::string text = "Y[t,i] := t >= 1 ? exp(A[t,i]) : A[3,i] where t in 0:2";
+    CHECK(plan_of(text).find("select(") == std::string::npos);
+    check_values(text, named(text, packed));
+}
+
 TEST_CASE("places that conditions choose, and those of extremes' places, stay an axis") {
     for (const char* text : {"y[i] := sum[j,e | e <= i](e == 0 ? A[i,j] : x[j+e]) where e in 0:3",
                              "y[i] := argmax[e](e == 1 ? A[i,3] : x[i+e]) where e in 0:4",

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include "codegen/cpu/compile.h"
 #include "dsl/canonical.h"
 #include "grad/gradient.h"
+#include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
 namespace {
@@ -24,6 +26,12 @@ std::string written_out(const std::string& text, const Given& given) {
 }
 std::string gradient(const std::string& text, const Given& given) {
     return written_out(grad::gradient(parse_program(text), "x"), given);
+}
+
+Target forced_rewritings() {
+    Target target = codegen::cpu::host_target();
+    target.forced = Forced::rewritings;
+    return target;
 }
 
 TEST_CASE("the gradient of a slice is a read where the slice lies") {
@@ -89,6 +97,47 @@ TEST_CASE("the one point of each second or third element is a quotient") {
     CHECK(written_out("y[t] := sum[u | 5 == 2*u](x[u]*t) where t in 0:20", {{"x", {12}}}) ==
           "for t.0 in 0:20:\n"
           "  y.1[t.0] := 0.0\n");
+}
+
+TEST_CASE("bands of few values are a quotient and its neighbours in large results") {
+    const auto band = [](const std::string& text, const codegen::BandRules& rules) {
+        const std::string all = str(codegen::with_few_points(
+            ricci::bind(canonicalise(parse_program(text)), {{"x", array({20})}}),
+            codegen::few_points, rules));
+        const std::size_t begin = all.find("\nfor ") + 1;
+        return all.substr(begin, all.find("outputs ") - begin);
+    };
+    const std::string text = "y[t] := sum[u | t-2*u >= 0 && t-2*u < 3](x[u]) where t in 0:41";
+    CHECK(band(text, {.least_elements = 0}) ==
+          "for t.0 in 0:41:\n"
+          "  y.1[t.0] := (t.0%2 <= 0 && t.0//2-1 >= 0 ? x.0[clamp(t.0//2-1, 0, 19)] : 0.0) + "
+          "(t.0//2 < 20 ? x.0[clamp(t.0//2, 0, 19)] : 0.0)\n");
+    CHECK(band(text, {}).find("sum[") != std::string::npos);
+    CHECK(band(text, {.least_elements = 0, .are_whole_turns = true}).find("sum[") !=
+          std::string::npos);
+    CHECK(band("y[t] := sum[u | t-2*u >= 0 && t-2*u < 3](x[u]) where t in 0:40",
+               {.least_elements = 0, .are_whole_turns = true})
+              .find("sum[") == std::string::npos);
+    // As long as the step: one value each. Of a form of two indices. Many values.
+    CHECK(band("y[t] := sum[u | t-3*u >= 0 && t-3*u < 3](x[u]) where t in 0:60",
+               {.least_elements = 0}) ==
+          "for t.0 in 0:60:\n"
+          "  y.1[t.0] := x.0[t.0//3]\n");
+    CHECK(band("y[s,t] := sum[u | s+t-8*u >= 4 && s+t-8*u < 8](x[u]) where s in 0:9, t in 0:60",
+               {.least_elements = 0})
+              .find("sum[") == std::string::npos);
+    CHECK(band("y[t] := sum[u | t-2*u >= 0 && t-2*u < 9](x[u]) where t in 0:40",
+               {.least_elements = 0})
+              .find("sum[") != std::string::npos);
+    for (const char* each :
+         {"y[t] := sum[u | t-2*u >= 0 && t-2*u < 3](x[u]*x[t-2*u]) where t in 0:41",
+          "y[t+_] := sum[u | 3*u-t >= -2 && 3*u-t < 4](x[u]) where t in (-3):41",
+          "y[t+_] := sum[u | 2*u+t >= 0 && 2*u+t < 3](x[u]) where t in (-40):5",
+          "y[s,t] := sum[u,v | s-2*u >= -1 && s-2*u < 2 && t-2*v >= -1 && t-2*v < 2]"
+          "(x[u]*x[v]) where s in 0:39, t in 0:40",
+          "y[t] := sum[u | 2*t-3*u >= 0 && 2*t-3*u < 4](x[u]) where t in 0:30"})
+        CHECK(compiled_difference(bound(each, {{"x", array({20})}}), {{"x", array({20})}},
+                                  forced_rewritings()) == "");
 }
 
 TEST_CASE("sums of many points, at places of data, and quotients of data stay sums") {

@@ -69,6 +69,14 @@ TEST_CASE("what one side of a choice between few places reads is evaluated once,
     CHECK(groups(both + "Z[i,p] := x[i] == 0 ? a[i] : b[i] where p in 0:2", stacked) ==
           "a | b | Z");
     CHECK(groups(both + "Z[i,p] := p == 0 ? a[i] : b[i] where p in 0:17", stacked) == "a | b | Z");
+    // Copies with borders are computed along long axes, too.
+    const std::string folded =
+        "b[i] := y[i+1] + (i == 0 ? y[0] : 0) where i in 0:60; "
+        "z[i] := b[i+1] + (i == 0 ? b[0] : 0) where i in 0:59";
+    CHECK(groups(folded, {{"y", array({61})}}, {"z"}) == "z");
+    CHECK(groups("b[i] := exp(y[i+1]) + (i == 0 ? y[0] : 0) where i in 0:60; "
+                 "z[i] := b[i+1] + (i == 0 ? b[0] : 0) where i in 0:59",
+                 {{"y", array({61})}}, {"z"}) == "b | z");
 }
 
 TEST_CASE("an output is stored even where it is cheap") {

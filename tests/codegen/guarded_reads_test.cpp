@@ -69,6 +69,23 @@ TEST_CASE("a temporary that padded windows read time and again is stored, or com
               .find("_R") == std::string::npos);
 }
 
+TEST_CASE("reads that are chosen together are guarded each, and keep what they are known by") {
+    const std::string text =
+        "Y[n,t] := T[n,t] == 2 ? D[n,t] : t > 0 && T[n,clamp(t-1)] == 1 ? D[n,clamp(t-1)] : 0";
+    const Signature signature = {{"T", array({40, 70}, DType::i8)}, {"D", array({40, 70})}};
+    const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+    CAPTURE(plan);
+    // No name stands between the condition and the place that it makes affine.
+    CHECK(plan.find("select((t0 + l) > 0, T[") != std::string::npos);
+    check_values(text, signature);
+    for (const char* each :
+         {"Y[n,t] := t > 0 && t < 69 ? D[n,clamp(t-1)]*D[n,clamp(t+1)] - D[n,t] : D[n,t]",
+          "Y[n,t] := t > 2 ? (D[n,clamp(t-3)] > 0 ? D[n,clamp(t-3)] : D[n,clamp(t-2)]) : D[n,t]",
+          "y[n] := sum[t](t > 0 ? D[n,t]*D[n,clamp(t-1)] : 0)",
+          "Y[n,t] := t > 0 ? (n > 0 ? D[clamp(n-1),clamp(t-1)]*T[clamp(n-1),t] : 1) : D[n,t]"})
+        check_values(each, named(each, signature));
+}
+
 TEST_CASE("padded windows are neither copied nor cut along the lanes") {
     const ArgumentSpec X = array({3, 20, 37, 41});
     for (const int stride : {1, 2}) {

@@ -66,6 +66,43 @@ TEST_CASE("places of extremes are of 32 bits") {
     CHECK(plan.find("registers place: i32") != std::string::npos);
 }
 
+TEST_CASE("short integers are compared as they are stored with what all lanes share") {
+    const Signature signature = {{"J", array({9, 70}, DType::i8)}, {"A", array({9, 70})}};
+    const auto plan_of = [&](const std::string& text) {
+        check_values(text, signature);
+        return str(codegen::plan(bound(text, signature), example_target(64)));
+    };
+    CHECK(
+        plan_of("Y[k,i] := sum[j](J[j,i] == 3*k+j ? A[j,i] : 0) where k in 0:5").find("i8_bits(") !=
+        std::string::npos);
+    // A number that the type does not hold, and one of each lane.
+    CHECK(plan_of("Y[k,i] := sum[j](J[j,i] == 100*k+j ? A[j,i] : 0) where k in 0:5")
+              .find("i8_bits(") == std::string::npos);
+    CHECK(plan_of("Y[i] := sum[j](J[j,i] == i%7 ? A[j,i] : 0)").find("i8_bits(") ==
+          std::string::npos);
+}
+
+TEST_CASE("places under conditions are those of the first best point that is left") {
+    // Infinities that only the first of them may win, and NaN before all.
+    const std::string numbers =
+        "a[n,i] := x[n,i] > 0 ? -inf : x[n,i] < -1.5 ? inf - inf : x[n,i]; ";
+    const Signature signature = {{"x", array({9, 70})}};
+    for (const char* text :
+         {"p[n,y] := argmax[k in 0:3 | 2*y+k-1 >= 0 && 2*y+k-1 < 70](a[n,2*y+k-1])",
+          "p[n,y] := argmin[k in 0:4 | y+k >= 3 && y+k < 71](-a[n,y+k-3])"})
+        for (const char* range : {" where y in 0:35", " where y in 0:20"})
+            check_values(numbers + text + range, signature);
+    check_values(numbers + "p[i] := argmax[k | k <= i](a[3,k]) where i in 0:70", signature);
+    check_values(numbers + "p[n] := argmax[k | k >= n && k < n+5](a[n,k])", signature);
+    const std::string plan = str(codegen::plan(
+        bound("p[n,y] := argmax[k in 0:3 | 2*y+k-1 >= 0 && 2*y+k-1 < 70](x[n,2*y+k-1]) "
+              "where y in 0:35",
+              signature),
+        example_target(64)));
+    CHECK_MESSAGE(plan.find("registers mask") != std::string::npos, plan);
+    CHECK(plan.find("registers place: i32") != std::string::npos);
+}
+
 TEST_CASE("guarded reads keep the form they are known by") {
     const std::string text = "Y[i] := max[k in 0:3](X[pad(2*i+k-1, 1, value=-inf)])";
     const std::string plan =
