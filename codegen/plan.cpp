@@ -24,11 +24,14 @@
 #include "codegen/nest_build.h"
 #include "codegen/outer_factors.h"
 #include "codegen/pinned_indices.h"
+#include "codegen/place_blocks.h"
+#include "codegen/placed_windows.h"
 #include "codegen/plan_builder.h"
 #include "codegen/prefix_sums.h"
 #include "codegen/recurrences.h"
 #include "codegen/repeated_terms.h"
 #include "codegen/residue_classes.h"
+#include "codegen/separable_windows.h"
 #include "codegen/separate_sums.h"
 #include "codegen/shared_operands.h"
 #include "codegen/single_places.h"
@@ -70,11 +73,19 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
         result = with_array_sums(std::move(result), is_forced ? 0 : least_elements_of_array_sums);
     result = with_recurrences(with_separate_sums(std::move(result)),
                               !target.is_plain && !target.is_gpu());
+    if (!target.is_plain && !target.is_gpu()) {
+        const double least_points = is_forced ? 0 : least_points_of_windows;
+        result = with_place_blocks(std::move(result), least_points);
+        result = with_separable_windows(std::move(result), least_points);
+    }
     if (!target.is_plain)
         result = with_contraction_order(std::move(result), is_forced ? 0 : least_points_of_order,
                                         !target.is_gpu());
     if (!target.is_plain) result = with_pinned_indices(std::move(result));
-    if (!target.is_plain && !target.is_gpu()) result = with_keyed_places(std::move(result));
+    if (!target.is_plain && !target.is_gpu()) {
+        result = with_keyed_places(std::move(result));
+        result = with_placed_windows(std::move(result), is_forced ? 0 : least_placed);
+    }
     result = with_keyed_updates(std::move(result), target);
     if (!target.is_plain) result = with_passed_points(std::move(result));
     // Libraries know strided gradients as they are written.
@@ -82,7 +93,10 @@ BoundProgram rewritten(const BoundProgram& program, const Target& target) {
     result = with_split_quotients(std::move(result));
     result = with_prefix_sums(std::move(result), is_forced ? all_prefixes : PrefixLimits{});
     result = with_repeated_terms(std::move(result), is_forced ? 0 : least_points_of_repeated_terms);
-    result = with_few_points(std::move(result), is_forced ? 4 * few_points : few_points);
+    result =
+        with_few_points(std::move(result), is_forced ? 4 * few_points : few_points,
+                        BandRules{.least_elements = is_forced ? 0 : BandRules{}.least_elements,
+                                  .are_whole_turns = !has_masked_stores(target) && !is_forced});
     // AVX-512 stores elements that stand a few apart by masks.
     const bool side_by_side = !has_masked_stores(target);
     const JoinedResidues joined = side_by_side ? JoinedResidues::never
