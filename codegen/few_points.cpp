@@ -23,28 +23,11 @@ namespace {
 constexpr std::size_t most_nodes = 64;
 /// The coefficient of an index that is solved for by division.
 constexpr std::int64_t most_step = 64;
+/// Elements of more classes stand apart in any case.
+constexpr std::int64_t most_step_of_bands = 8;
 constexpr std::int64_t largest_constant = std::int64_t{1} << 60;
 /// Longer terms are not written out where they are read (codegen/group.cpp).
 constexpr std::size_t most_passed_nodes = 256;
-
-bool is_positive_literal(Expr e) {
-    const auto* literal = std::get_if<Literal>(&e->term);
-    const auto* integer = literal ? std::get_if<std::int64_t>(&literal->value) : nullptr;
-    return integer && *integer > 0;
-}
-
-/// Whether the term can be evaluated at every point once its places are inside: data decides no
-/// place, and nothing is divided by what may be 0.
-bool is_harmless(Expr root) {
-    return std::ranges::all_of(postorder({root}), [](Expr e) {
-        if (const auto* access = std::get_if<Access>(&e->term))
-            return std::ranges::all_of(access->at,
-                                       [](Expr at) { return tensors_read(at).empty(); });
-        if (is_apply(e, Op::floordiv) || is_apply(e, Op::mod))
-            return !is_integer(e->dtype) || is_positive_literal(std::get<Apply>(e->term).args[1]);
-        return true;
-    });
-}
 
 class Sum {
   public:
@@ -243,8 +226,9 @@ class Sum {
             return std::nullopt;
         band.low = -lower.constant;
         band.high = upper.constant;
-        if (band.low > band.high || band.points() > most_points_ ||
-            band.points() >= program_.at(band.solved).extent())
+        // Single points, and those of long steps, are as well off in residue classes.
+        if (band.low > band.high || band.points() < 2 || band.points() > most_points_ ||
+            band.step > most_step_of_bands || band.points() >= program_.at(band.solved).extent())
             return std::nullopt;
         if (bands_->are_whole_turns && !has_whole_turns(all, lower, band.step)) return std::nullopt;
         band.moving = terms.front();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "codegen/fold_indices.h"
@@ -106,7 +108,8 @@ class ReadGuard {
   private:
     Value guarded(const Value& value) {
         if (const auto read = guarded_read(value))
-            return with_other_conditions(value, inside(read->conditions));
+            return with_other_conditions(
+                value, [&](const Value& condition) { return under(read->conditions, condition); });
         if (is_operation(value, Op::select)) return choice(value);
         if (const auto* load = std::get_if<Load>(&value->term)) return of_load(value, *load);
         Substitution to;
@@ -118,17 +121,26 @@ class ReadGuard {
         }
         return is_any ? to(value) : value;
     }
-    /// Under further conditions, too.
-    [[nodiscard]] ReadGuard inside(const std::vector<Value>& conditions) const {
-        ReadGuard result;
-        result.conditions_ = conditions_;
-        std::ranges::copy_if(conditions, std::back_inserter(result.conditions_),
-                             [](const Value& each) { return affine_test(each).has_value(); });
-        return result;
+    /// The value where further conditions hold, too. What says nothing of places changes nothing:
+    /// nested choices by data look at what they share once.
+    Value under(const std::vector<Value>& conditions, const Value& value) {
+        std::vector<Value> further;
+        for (const Value& each : conditions)
+            if (affine_test(each) && std::ranges::find(conditions_, each) == conditions_.end())
+                further.push_back(each);
+        if (further.empty() || conditions_.size() + further.size() > most_conditions)
+            return (*this)(value);
+        const auto [inside, is_new] = inside_.try_emplace(further);
+        if (is_new) {
+            inside->second = std::make_unique<ReadGuard>();
+            inside->second->conditions_ = conditions_;
+            std::ranges::copy(further, std::back_inserter(inside->second->conditions_));
+        }
+        return (*inside->second)(value);
     }
     Value choice(const Value& value) {
         const std::vector<Value> args = operands(value);
-        const std::vector<Value> made{(*this)(args[0]), inside(conjuncts(args[0]))(args[1]),
+        const std::vector<Value> made{(*this)(args[0]), under(conjuncts(args[0]), args[1]),
                                       (*this)(args[2])};
         return made == args ? value : make_operation(Op::select, made, value->dtype);
     }
@@ -147,8 +159,12 @@ class ReadGuard {
         return make_operation(Op::select, {all, value, make_number(value->dtype, 0)}, value->dtype);
     }
 
+    /// More of them are no border of an array.
+    static constexpr std::size_t most_conditions = 8;
+
     std::vector<Value> conditions_;
     std::unordered_map<const ValueNode*, Value> made_;
+    std::map<std::vector<Value>, std::unique_ptr<ReadGuard>> inside_;  ///< by further conditions
 };
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace ricci::codegen {
 
 namespace {
 
-/// Numbers of index arithmetic that keep 64 bits.
-constexpr std::int64_t largest_number = std::int64_t{1} << 40;
+/// Numbers of index arithmetic, two of which multiply to less than 64 bits.
+constexpr std::int64_t largest_number = std::int64_t{1} << 30;
 
 /// The typed term of a form.
 Expr term_of(EquationMaker& make, const LinearForm& form) {
@@ -32,11 +32,12 @@ Expr term_of(EquationMaker& make, const LinearForm& form) {
 
 }  // namespace
 
-std::vector<JoinedIndices> forms_of_two(const std::vector<Expr>& terms, IndexId summed) {
+std::vector<JoinedIndices> forms_of_two(const std::vector<Expr>& terms,
+                                        std::optional<IndexId> summed) {
     std::vector<JoinedIndices> found;
     const auto index_of = [&](const LinearForm::Part& part) -> std::optional<IndexId> {
         const auto* value = std::get_if<IndexValue>(&part.atom->term);
-        if (value == nullptr || value->index == summed ||
+        if (value == nullptr || summed == value->index ||
             std::abs(part.coefficient) > largest_number)
             return std::nullopt;
         return value->index;
@@ -60,8 +61,8 @@ std::optional<BoundIndex> values_of(const BoundProgram& program, const JoinedInd
     const BoundIndex& a = program.at(form.a);
     const BoundIndex& b = program.at(form.b);
     for (const std::int64_t number : {a.lower, a.upper, b.lower, b.upper})
-        if (std::abs(number) > largest_number >> 20) return std::nullopt;
-    if (std::abs(form.b_step) > largest_number >> 20) return std::nullopt;
+        if (std::abs(number) > largest_number) return std::nullopt;
+    if (std::abs(form.b_step) > largest_number) return std::nullopt;
     const auto ends = [](std::int64_t step, const BoundIndex& index) {
         const std::int64_t first = step * index.lower;
         const std::int64_t last = step * (index.upper - 1);
@@ -85,7 +86,7 @@ Expr with_joined(EquationMaker& make, Expr e, const JoinedIndices& form) {
             return linear ? term_of(make, *linear) : node;
         }
         // Both sides of a comparison may have the form in part.
-        if (apply->args.size() != 2 || node->dtype != DType::boolean ||
+        if (info(apply->op).precedence != Precedence::comparison ||
             apply->args[0]->dtype != DType::i64 || apply->args[1]->dtype != DType::i64)
             return node;
         const auto difference = linear_form(make.subtract(apply->args[0], apply->args[1]));
@@ -133,6 +134,18 @@ std::int64_t most_values(const BoundProgram& program, Expr condition, IndexId id
             most = std::min(most, floor_div(width, std::abs(lower.at(0))) + 1);
         }
     return most;
+}
+
+std::optional<WindowBlocks> best_blocks(
+    std::int64_t extent, const std::function<std::int64_t(const WindowBlocks&)>& cost) {
+    constexpr std::int64_t longest = 4096;
+    std::optional<WindowBlocks> best;
+    for (std::int64_t length = 2; length * 2 <= extent && length <= longest; ++length) {
+        const WindowBlocks found{
+            .blocks = extent / length, .length = length, .rest = extent % length};
+        if (!best || cost(found) < cost(*best)) best = found;
+    }
+    return best;
 }
 
 bool joins_points(const BoundEquation& equation) {

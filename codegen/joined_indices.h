@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct JoinedIndices {
     IndexId joined{};  ///< stands for the form
 };
 
-/// Forms of two indices that stand in the terms, other than `summed`; each may come several times.
+/// Forms of two indices that stand in the terms, none of them `summed`; each may come several
+/// times.
 [[nodiscard]] std::vector<JoinedIndices> forms_of_two(const std::vector<Expr>& terms,
-                                                      IndexId summed);
+                                                      std::optional<IndexId> summed = {});
 
 /// The values of the form; nothing where numbers are very large.
 [[nodiscard]] std::optional<BoundIndex> values_of(const BoundProgram& program,
@@ -39,6 +41,18 @@ bool take_as_range(BoundProgram& program, IndexId id, Expr condition);
 /// How many values of the index conditions leave at most, for each of the others: 2 of `0 <= t-2*y
 /// && t-2*y < 3`.
 [[nodiscard]] std::int64_t most_values(const BoundProgram& program, Expr condition, IndexId id);
+
+/// `blocks` of `length` points of a long window, and what they leave over.
+struct WindowBlocks {
+    std::int64_t blocks = 1;
+    std::int64_t length = 1;
+    std::int64_t rest = 0;
+};
+/// Blocks of very long windows are long, too: how often these are cut again.
+inline constexpr int most_levels_of_blocks = 3;
+/// Those of two points and more, and of two blocks and more, that cost least.
+[[nodiscard]] std::optional<WindowBlocks> best_blocks(
+    std::int64_t extent, const std::function<std::int64_t(const WindowBlocks&)>& cost);
 
 /// Whether the equation is a reduction that may be taken index by index, in any order: a sum, a
 /// product, a maximum or a minimum.

@@ -19,29 +19,16 @@ namespace {
 
 /// Shorter windows gain nothing.
 constexpr std::int64_t shortest = 32;
+/// Longer terms are left alone.
+constexpr std::size_t most_nodes = 128;
 /// What an array in between and one for what is left over take, in points of a window.
 constexpr std::int64_t array_cost = 8;
 constexpr std::int64_t rest_cost = 6;
 
-/// `blocks` of `length` points, and what they leave over.
-struct Blocks {
-    std::int64_t blocks = 1;
-    std::int64_t length = 1;
-    std::int64_t rest = 0;
-    std::int64_t cost = 0;  ///< points that are joined for a result
-};
-
-/// The blocks that take least; those of half of the points or more are none.
-std::optional<Blocks> best_blocks(std::int64_t extent, bool is_forced) {
-    std::optional<Blocks> best;
-    for (std::int64_t length = 2; length * 2 <= extent && length <= 4096; ++length) {
-        Blocks found{.blocks = extent / length, .length = length, .rest = extent % length};
-        found.cost = found.blocks + length + array_cost;
-        if (found.rest > 0) found.cost += found.rest + rest_cost;
-        if (!best || found.cost < best->cost) best = found;
-    }
-    if (best && !is_forced && best->cost * 2 > extent) best.reset();
-    return best;
+/// Points that are joined for a result.
+std::int64_t cost(const WindowBlocks& blocks) {
+    return blocks.blocks + blocks.length + array_cost +
+           (blocks.rest > 0 ? blocks.rest + rest_cost : 0);
 }
 
 class LongWindows {
@@ -55,7 +42,7 @@ class LongWindows {
         bool is_any = false;
         for (BoundEquation& equation : equations) {
             const std::optional<BoundEquation> window = as_window(equation);
-            const std::optional<Blocks> blocks = window ? blocks_of(*window) : std::nullopt;
+            const std::optional<WindowBlocks> blocks = window ? blocks_of(*window) : std::nullopt;
             is_any |= blocks.has_value();
             if (blocks)
                 split(*window, *blocks);
@@ -73,7 +60,8 @@ class LongWindows {
     /// from it. Nothing for others.
     std::optional<BoundEquation> as_window(const BoundEquation& equation) {
         if (!joins_points(equation) || equation.reduction->indices.size() != 1 ||
-            program_.at(summed(equation)).extent() < shortest)
+            program_.at(summed(equation)).extent() < shortest ||
+            postorder({equation.value}).size() > most_nodes)
             return std::nullopt;
         double points = double(program_.at(summed(equation)).extent());
         for (const IndexId id : equation.indices) points *= double(program_.at(id).extent());
@@ -92,7 +80,7 @@ class LongWindows {
             terms.push_back(factor);
         for (const Expr each : conjuncts(equation.reduction->condition)) terms.push_back(each);
         std::erase_if(terms, [&](Expr e) { return !has_index(free_indices(e), id); });
-        for (JoinedIndices form : forms_of_two(terms, IndexId{~std::uint32_t{0}})) {
+        for (JoinedIndices form : forms_of_two(terms)) {
             if (form.b != id || !has_index(equation.indices, form.a) || !values_of(program_, form))
                 continue;
             form.joined = make_.index("w", 1);
@@ -151,11 +139,15 @@ class LongWindows {
         return std::nullopt;
     }
 
-    [[nodiscard]] std::optional<Blocks> blocks_of(const BoundEquation& equation) const {
-        return best_blocks(program_.at(summed(equation)).extent(), least_points_ == 0);
+    /// Those of half of the points or more are none.
+    [[nodiscard]] std::optional<WindowBlocks> blocks_of(const BoundEquation& equation) const {
+        const std::int64_t extent = program_.at(summed(equation)).extent();
+        std::optional<WindowBlocks> best = best_blocks(extent, cost);
+        if (best && least_points_ > 0 && cost(*best) * 2 > extent) best.reset();
+        return best;
     }
 
-    void split(const BoundEquation& equation, const Blocks& blocks) {
+    void split(const BoundEquation& equation, const WindowBlocks& blocks) {
         const BoundIndex all = program_.at(summed(equation));
         const std::int64_t whole = all.lower + blocks.blocks * blocks.length;
         if (blocks.rest == 0) {
@@ -182,7 +174,7 @@ class LongWindows {
                : reducer == Reducer::min ? Op::min
                                          : Op::add;
     }
-    BoundEquation in_blocks(const BoundEquation& equation, const Blocks& blocks) {
+    BoundEquation in_blocks(const BoundEquation& equation, const WindowBlocks& blocks) {
         const BoundIndex all = program_.at(summed(equation));
         const IndexId block = make_.index(all.name + "_block", blocks.blocks);
         const IndexId point = make_.index(all.name, blocks.length);

@@ -217,7 +217,8 @@ void lower(Kernel kernel, PlanBuilder& builder, Splitting splitting) {
     write_out_cases(kernel, builder.target());
     if (std::vector<Kernel> parts = split_periods(kernel); !parts.empty()) {
         const std::set<std::size_t> later = kernel.touched_later;
-        // What whole turns leave over stands in their lines.
+        // What whole turns leave over is written to the lines that they have written: slice by
+        // slice, while these are in a cache. Parts that were lowered along have no writes.
         const bool has_lines = has_masked_stores(builder.target());
         for (std::size_t k = 0; k < parts.size(); ++k) {
             if (parts[k].writes.empty() || (has_lines && lower_slices(parts, k, builder, later)))

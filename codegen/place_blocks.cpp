@@ -17,23 +17,16 @@ namespace ricci::codegen {
 
 namespace {
 
+/// Longer terms are left alone.
+constexpr std::size_t most_nodes = 128;
 /// What the arrays in between and the read at a place of data take, in points of a window.
 constexpr std::int64_t arrays_cost = 12;
 constexpr std::int64_t rest_cost = 8;
-/// Blocks of very long windows are long, too.
-constexpr int most_levels = 3;
-
-/// `blocks` of `length` points, and what they leave over.
-struct Blocks {
-    std::int64_t blocks = 1;
-    std::int64_t length = 1;
-    std::int64_t rest = 0;
-
-    /// Points that are asked for a result.
-    [[nodiscard]] std::int64_t cost() const {
-        return blocks + length + length / 3 + arrays_cost + (rest > 0 ? 2 * rest + rest_cost : 0);
-    }
-};
+/// Points that are asked for a result.
+std::int64_t cost(const WindowBlocks& blocks) {
+    return blocks.blocks + blocks.length + blocks.length / 3 + arrays_cost +
+           (blocks.rest > 0 ? 2 * blocks.rest + rest_cost : 0);
+}
 
 class PlaceBlocks {
   public:
@@ -70,7 +63,8 @@ class PlaceBlocks {
     [[nodiscard]] bool is_candidate(const BoundEquation& equation) const {
         if (!equation.reduction || equation.op != Assign::define || equation.at.empty() ||
             (equation.reduction->reducer != Reducer::argmax &&
-             equation.reduction->reducer != Reducer::argmin))
+             equation.reduction->reducer != Reducer::argmin) ||
+            postorder({equation.value}).size() > most_nodes || !is_harmless(equation.value))
             return false;
         double points = double(program_.at(equation.reduction->indices[0]).extent());
         for (const IndexId id : equation.indices) points *= double(program_.at(id).extent());
@@ -79,10 +73,10 @@ class PlaceBlocks {
 
     bool in_blocks(const BoundEquation& equation) {
         if (!is_candidate(equation)) return false;
-        const Blocks blocks = best_blocks(equation);
+        const WindowBlocks blocks = blocks_of(equation);
         const std::int64_t extent = program_.at(equation.reduction->indices[0]).extent();
         if (blocks.length < 2 || blocks.blocks < 2 ||
-            (least_points_ > 0 && blocks.cost() * 2 > extent) ||
+            (least_points_ > 0 && cost(blocks) * 2 > extent) ||
             (blocks.rest > 0 && equation.reduction->condition))
             return false;
         const std::optional<Block> block = block_of(equation, blocks);
@@ -92,7 +86,7 @@ class PlaceBlocks {
     }
 
     /// Rows, where the index counts the points of some; else what takes least.
-    [[nodiscard]] Blocks best_blocks(const BoundEquation& equation) const {
+    [[nodiscard]] WindowBlocks blocks_of(const BoundEquation& equation) const {
         const IndexId id = equation.reduction->indices[0];
         const BoundIndex& index = program_.at(id);
         std::int64_t row = 0;
@@ -107,18 +101,11 @@ class PlaceBlocks {
         }
         if (row > 0 && index.lower == 0 && index.extent() % row == 0)
             return {.blocks = index.extent() / row, .length = row, .rest = 0};
-        Blocks best;
-        for (std::int64_t length = 2; row == 0 && length * 2 <= index.extent() && length <= 4096;
-             ++length) {
-            const Blocks found{.blocks = index.extent() / length,
-                               .length = length,
-                               .rest = index.extent() % length};
-            if (best.length == 1 || found.cost() < best.cost()) best = found;
-        }
-        return best;
+        return row > 0 ? WindowBlocks{}
+                       : best_blocks(index.extent(), cost).value_or(WindowBlocks{});
     }
 
-    std::optional<Block> block_of(const BoundEquation& equation, const Blocks& blocks) {
+    std::optional<Block> block_of(const BoundEquation& equation, const WindowBlocks& blocks) {
         const IndexId id = equation.reduction->indices[0];
         const BoundIndex all = program_.at(id);
         const IndexId a = make_.index(all.name + "_block", blocks.blocks);
@@ -141,7 +128,7 @@ class PlaceBlocks {
             Expr& side = has_index(ids, b) ? block.inner : block.outer;
             side = make_.both(side, part);
         }
-        for (JoinedIndices form : forms_of_two({block.value}, IndexId{~std::uint32_t{0}})) {
+        for (JoinedIndices form : forms_of_two({block.value})) {
             const auto values = values_of(program_, form);
             if (form.b != a || !has_index(equation.indices, form.a) || !values ||
                 (block.inner && has_index(free_indices(block.inner), form.a)))
@@ -186,7 +173,7 @@ class PlaceBlocks {
         return reads_inside(program_, ids, block.inner, block.value);
     }
 
-    void write(const BoundEquation& equation, const Blocks& blocks, const Block& block) {
+    void write(const BoundEquation& equation, const WindowBlocks& blocks, const Block& block) {
         const Reduction& reduction = *equation.reduction;
         const Reducer best = reduction.reducer == Reducer::argmax ? Reducer::max : Reducer::min;
         const DType type = reduction.accumulator;
@@ -204,8 +191,13 @@ class PlaceBlocks {
 
         const auto of = [&](TensorId tensor, Expr number) {
             const JoinedIndices& window = block.window;
-            const Expr form = make_.add(make_.times(make_.value(window.a), window.a_step),
-                                        make_.times(number, window.b_step));
+            const BoundIndex& values = program_.at(window.joined);
+            Expr form = make_.add(make_.times(make_.value(window.a), window.a_step),
+                                  make_.times(number, window.b_step));
+            // Where conditions leave no block, that of any number may lie outside.
+            if (block.outer && number != make_.value(window.b))
+                form = make_.min(make_.max(form, make_.integer(values.lower)),
+                                 make_.integer(values.upper - 1));
             const EquationMaker::Numbers at_form{{std::uint32_t(window.joined), form}};
             std::vector<Expr> at;
             for (const Expr subscript : make_.offsets(kept))
@@ -225,8 +217,14 @@ class PlaceBlocks {
         const std::int64_t lower = program_.at(reduction.indices[0]).lower;
         BoundEquation total = equation;
         total.reduction.reset();
-        total.value = make_.add(make_.add(make_.times(number, blocks.length), of(place, number)),
-                                make_.integer(lower));
+        const Expr first = of(place, number);
+        total.value =
+            make_.add(make_.add(make_.times(number, blocks.length), first), make_.integer(lower));
+        // Windows without points have no place: one beyond all.
+        if (block.inner)
+            total.value =
+                make_.choose(make_.compare(Op::lt, first, make_.integer(blocks.length)),
+                             total.value, make_.integer(lower + blocks.blocks * blocks.length));
         if (blocks.rest > 0)
             total.value = better_of_rest(equation, blocks, total.value, element, outer);
         const DType target = program_.at(equation.target).dtype;
@@ -250,7 +248,7 @@ class PlaceBlocks {
 
     /// The place of the blocks, or that of what they leave over, where its extreme is better: NaN
     /// before numbers, of equal ones the first.
-    Expr better_of_rest(const BoundEquation& equation, const Blocks& blocks, Expr of_blocks,
+    Expr better_of_rest(const BoundEquation& equation, const WindowBlocks& blocks, Expr of_blocks,
                         Expr element, const Reduction& outer) {
         const Reduction& reduction = *equation.reduction;
         const BoundIndex all = program_.at(reduction.indices[0]);
@@ -294,7 +292,8 @@ class PlaceBlocks {
 }  // namespace
 
 BoundProgram with_place_blocks(BoundProgram program, double least_points) {
-    for (int level = 0; level < most_levels && PlaceBlocks(program, least_points).run(); ++level) {
+    for (int level = 0; level < most_levels_of_blocks && PlaceBlocks(program, least_points).run();
+         ++level) {
     }
     return program;
 }

@@ -135,7 +135,7 @@ class PlacedWindows {
         std::erase_if(terms, [&](Expr* e) { return !has_index(free_indices(*e), index); });
         std::vector<Expr> now;
         for (const Expr* each : terms) now.push_back(*each);
-        for (JoinedIndices form : forms_of_two(now, IndexId{~std::uint32_t{0}})) {
+        for (JoinedIndices form : forms_of_two(now)) {
             const auto values = values_of(program_, form);
             if (form.b != index || !has_index(equation.indices, form.a) || !values) continue;
             form.joined = IndexId{std::uint32_t(program_.indices.size())};

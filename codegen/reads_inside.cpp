@@ -9,6 +9,16 @@
 
 namespace ricci::codegen {
 
+namespace {
+
+bool is_positive_literal(Expr e) {
+    const auto* literal = std::get_if<Literal>(&e->term);
+    const auto* integer = literal ? std::get_if<std::int64_t>(&literal->value) : nullptr;
+    return integer && *integer > 0;
+}
+
+}  // namespace
+
 bool reads_inside(const BoundProgram& program, const std::vector<IndexId>& domain, Expr condition,
                   Expr term) {
     return std::ranges::all_of(postorder({term}), [&](Expr node) {
@@ -38,6 +48,17 @@ Expr brought_inside(const BoundProgram& program, const std::vector<IndexId>& dom
             at[d] = context.apply(Op::clamp, {at[d], first, last}, DType::i64);
         }
         return context.access(access->tensor, std::move(at), node->dtype);
+    });
+}
+
+bool is_harmless(Expr term) {
+    return std::ranges::all_of(postorder({term}), [](Expr e) {
+        if (const auto* access = std::get_if<Access>(&e->term))
+            return std::ranges::all_of(access->at,
+                                       [](Expr at) { return tensors_read(at).empty(); });
+        if (is_apply(e, Op::floordiv) || is_apply(e, Op::mod))
+            return !is_integer(e->dtype) || is_positive_literal(std::get<Apply>(e->term).args[1]);
+        return true;
     });
 }
 

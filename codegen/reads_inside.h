@@ -15,6 +15,9 @@ namespace ricci::codegen {
 /// No array may be empty.
 [[nodiscard]] Expr brought_inside(const BoundProgram& program, const std::vector<IndexId>& domain,
                                   Expr term);
+/// Whether the term can be evaluated at every point once its places are inside: data decides no
+/// place, and nothing is divided by what may be 0.
+[[nodiscard]] bool is_harmless(Expr term);
 /// Whether no array that the term reads is empty.
 [[nodiscard]] bool reads_nothing_empty(const BoundProgram& program, Expr term);
 

@@ -26,6 +26,7 @@ constexpr double least_gain = 2;
 constexpr double most_bytes = 1 << 30;
 /// Longer terms are left alone.
 constexpr std::size_t most_nodes = 128;
+
 /// A reduction over one index that is taken first.
 struct Inner {
     IndexId summed{};
@@ -105,7 +106,7 @@ class SeparableWindows {
             (has(factor) ? inner.factors : inner.others.factors).push_back(factor);
         for (const Expr each : conjuncts(equation.reduction->condition))
             (has(each) ? inner.conditions : inner.other_conditions).push_back(each);
-        if (inner.factors.empty() || std::ranges::any_of(inner.factors, has_places_of_data) ||
+        if (inner.factors.empty() || !std::ranges::all_of(inner.factors, is_harmless) ||
             std::ranges::any_of(inner.conditions, reads_data))
             return std::nullopt;
         while (join_two(inner)) {
@@ -133,13 +134,6 @@ class SeparableWindows {
         return inner;
     }
     static bool reads_data(Expr e) { return !tensors_read(e).empty(); }
-    static bool has_places_of_data(Expr e) {
-        return contains(e, [](Expr node) {
-            const auto* access = std::get_if<Access>(&node->term);
-            return access != nullptr && std::ranges::any_of(access->at, reads_data);
-        });
-    }
-
     /// Joins two indices that all terms have in one form; false where there are none.
     bool join_two(Inner& inner) {
         std::vector<Expr> terms = inner.factors;
@@ -281,10 +275,9 @@ class SeparableWindows {
 }  // namespace
 
 BoundProgram with_separable_windows(BoundProgram program, double least_points) {
-    // Blocks of very long windows are long, too.
-    constexpr int most_levels = 3;
     program = SeparableWindows(std::move(program), least_points).run();
-    for (int level = 0; level < most_levels && split_long_windows(program, least_points); ++level)
+    for (int level = 0; level < most_levels_of_blocks && split_long_windows(program, least_points);
+         ++level)
         program = SeparableWindows(std::move(program), least_points).run();
     return program;
 }

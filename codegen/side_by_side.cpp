@@ -7,6 +7,7 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "codegen/fold_indices.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/lane_steps.h"
 #include "codegen/nest_walk.h"
@@ -103,6 +104,24 @@ std::vector<Value> loads_of_weights(const Kernel& kernel, VarId lane, const Wind
             loads.push_back(node);
     });
     return loads;
+}
+
+/// Whether a condition of no reduced index leaves windows empty: masks say it of lanes, and bounds
+/// of the window's loop, which shared windows do without, of all others.
+bool empties_windows(const Kernel& kernel, const AffineForm& condition, const LanePlan& lanes) {
+    const bool is_of_points = std::ranges::any_of(
+        kernel.reduced, [&](const Axis& axis) { return condition.coefficient(axis.var) != 0; });
+    const bool is_masked = lanes.is_masked && condition.coefficient(lanes.axis->var) != 0;
+    if (is_of_points || is_masked) return false;
+    const auto range = AxisRanges(kernel).of(condition);
+    return !range || range->low < 0;
+}
+bool empties_windows(const Kernel& kernel, const LanePlan& lanes) {
+    const auto empties = [&](const AffineForm& condition) {
+        return empties_windows(kernel, condition, lanes);
+    };
+    return std::ranges::any_of(kernel.conditions.at_least_zero, empties) ||
+           std::ranges::any_of(kernel.conditions.equal_zero, empties);
 }
 
 bool is_shared(const Kernel& kernel, const std::vector<Value>& reads, VarId lane,
@@ -265,7 +284,7 @@ std::optional<Windows> share_windows(Kernel& kernel, const LanePlan& lanes,
                                      std::int64_t most_unroll, const Target& target) {
     if (!lanes.axis || lanes.is_reduced_axis || !may_share_windows(target) ||
         kernel.is_arg_reduction() || kernel.conditions.rest || !kernel.needed_where.empty() ||
-        body_cost(kernel) > most_operations)
+        body_cost(kernel) > most_operations || empties_windows(kernel, lanes))
         return std::nullopt;
     std::vector<Value> reads = reads_of_vectors(kernel, lanes.axis->var);
     if (reads.empty() || have_equal_vectors(kernel, reads, lanes.axis->var)) return std::nullopt;

@@ -86,6 +86,16 @@ TEST_CASE("reads that are chosen together are guarded each, and keep what they a
         check_values(each, named(each, signature));
 }
 
+TEST_CASE("nested choices by data are looked at once, whatever they share") {
+    std::string term = "D[n,clamp(t-1)]*D[n,clamp(t+1)] - D[n,t]";
+    for (int level = 0; level < 14; ++level) term = "sq(" + term + ")";
+    const std::string text =
+        "def sq(x) = x > 0 ? x*x : -x\nY[n,t] := t > 0 && t < 69 ? " + term + " : D[n,t]";
+    const Signature signature = {{"D", array({40, 70})}};
+    const std::string plan = str(codegen::plan(bound(text, signature), example_target(64)));
+    CHECK(plan.size() < 20'000);
+}
+
 TEST_CASE("padded windows are neither copied nor cut along the lanes") {
     const ArgumentSpec X = array({3, 20, 37, 41});
     for (const int stride : {1, 2}) {

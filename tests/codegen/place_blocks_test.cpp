@@ -92,6 +92,23 @@ TEST_CASE("blocks give the first best place: ties, infinities, NaN, what they le
         "where z in 0:6, y in 0:7, x in 0:8");
 }
 
+TEST_CASE("windows that conditions leave empty have no place") {
+    for (const char* at : {"90000", "30"}) {
+        std::string rows = " | y+k//4 >= %1 && y+k//4 < %2";
+        rows.replace(rows.find("%1"), 2, at);
+        rows.replace(rows.find("%2"), 2, std::to_string(std::stoi(at) + 19));
+        const std::string condition = "[k in 0:12" + rows + "]";
+        check_forced("p[y,x] := any" + condition + "(true) ? argmax" + condition + "(A[y+k//4-" +
+                     at + ",x+k%4]) : -7 where y in 0:90019, x in 0:20");
+    }
+    const std::string columns = "[k in 0:12 | x+k%4 >= 9 && x+k%4 < 32]";
+    check_forced("p[y,x] := any" + columns + "(true) ? argmax" + columns +
+                 "(A[y+k//4,x+k%4-9]) : -7 where y in 0:17, x in 0:40");
+    check_forced(
+        "Y[y,x] := max[r in 0:3,s in 0:4 | x+s >= 9 && x+s < 32](A[y+r,x+s-9]) "
+        "where y in 0:17, x in 0:40");
+}
+
 TEST_CASE("places that windows do not share stay as they are") {
     for (const char* text :
          {"p[t] := argmax[k in 0:12](w[12*t+k])", "p[i] := argmax[k](X[i,k])",

@@ -188,6 +188,9 @@ TEST_CASE("long windows of every reducer, with borders, from either end, and the
         target.forced = Forced::rewritings;
         CHECK(compiled_difference(bound(text, given), given, target) == "");
     }
+    CHECK(str(codegen::with_separable_windows(
+                  bound("Y[t] := sum[k in 0:64](x[t+k])", {{"x", array({50'000'000})}})))
+              .find("_window") != std::string::npos);
     const Signature row = {{"x", array({3000})}};
     CHECK(str(codegen::with_separable_windows(
                   bound("Y[t] := sum[k | k <= t && k > t-400](x[k]) where t in 0:3000", row)))

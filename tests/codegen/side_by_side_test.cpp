@@ -114,4 +114,19 @@ TEST_CASE("a long sum is read once for more points side by side") {
                         Target().l2_bytes, Forced::free_lanes));
 }
 
+TEST_CASE("windows that conditions of results leave empty are empty") {
+    const Signature signature = {{"B", array({16, 80})}, {"V", array({4, 16, 80})}};
+    for (const std::string reducer : {"sum", "max", "prod"})
+        for (const char* text : {"Y[t,u] := %[r in 0:7 | u >= 100](B[t+r,u])",
+                                 "Y[t,u] := %[r in 0:7 | u >= 3](B[t+r,u])",
+                                 "Y[t,u] := %[r in 0:7 | u < 70](B[t+r,u])",
+                                 "Y[t,u] := %[r in 0:7 | t >= 3](B[t+r,u])",
+                                 "Y[z,t,u] := %[r in 0:7 | z >= 2 && u >= 3](V[z,t+r,u])",
+                                 "Y[z,t,u] := %[r in 0:7 | z == 2](V[z,t+r,u])"}) {
+            std::string with = text;
+            with.replace(with.find('%'), 1, reducer);
+            check_values(with, named(with, signature));
+        }
+}
+
 }  // namespace ricci::tests
