@@ -5,14 +5,20 @@
 #include <vector>
 
 #include "dsl/affine_form.h"
+#include "dsl/prove.h"
 #include "dsl/walk.h"
 
 namespace ricci::codegen {
 
 namespace {
 
-/// Whether the conjunct is affine and true wherever the indices lie in their ranges.
+/// Whether the conjunct is affine and true wherever the indices lie in their ranges. Numbers that
+/// leave 64 bits wrap, and say something else.
 bool is_implied(const BoundProgram& program, const BoundEquation& equation, Expr conjunct) {
+    const auto leaves_64_bits = [&](Expr node) {
+        return node->dtype == DType::i64 && !integer_range(program.indices, node);
+    };
+    if (contains(conjunct, leaves_64_bits)) return false;
     Variables variables;
     affine::System said;
     if (!add_condition(said, conjunct, variables).empty()) return false;

@@ -32,6 +32,9 @@ TEST_CASE("what some point does not satisfy, and what data decides, stays") {
     CHECK(left_of("i == 0") == "i.1 == 0");
     CHECK(left_of("i != 7") == "i.1 != 7");
     CHECK(left_of("x[i,j] > 0") == "x.0[i.1,j.2] > 0.0");
+    // Three times this leaves 64 bits, and is negative.
+    CHECK(left_of("4000000000000000000*j + i > -5") != "");
+    CHECK(left_of("2000000000000000000*j + i > -5") == "");
 }
 
 TEST_CASE("extremes do not run over indices that only say which of many points count") {
