@@ -8,7 +8,6 @@
 #include "grad/gather.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <tuple>
 
@@ -172,7 +171,8 @@ class Inverter {
     }
 
     /// Prefers an index that no later subscript uses, one that the forward did not reduce (outputs
-    /// are larger than windows), and the longest: what numbers bound is shorter than an array.
+    /// are larger than windows), and the longest: arrays are taken to be longer than the windows
+    /// and shifts that numbers bound, and shorter than what large numbers do.
     std::tuple<std::size_t, bool, std::int64_t> cost(Expr atom,
                                                      const std::vector<std::size_t>& later) const {
         const IndexId index = std::get<IndexValue>(atom->term).index;
@@ -184,8 +184,8 @@ class Inverter {
         const Index& range = program_.at(index);
         const auto extent = linear_form(integer_difference(context_, range.upper, range.lower));
         const bool is_literal_extent = extent && extent->parts.empty();
-        constexpr std::int64_t longest = std::numeric_limits<std::int64_t>::max();
-        return {uses, is_reduced, -(is_literal_extent ? extent->constant : longest)};
+        constexpr std::int64_t length_of_array = 48;
+        return {uses, is_reduced, -(is_literal_extent ? extent->constant : length_of_array)};
     }
 
     /// The conditions that keep a solved index in its range, but for those that always hold.

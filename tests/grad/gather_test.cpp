@@ -44,6 +44,9 @@ TEST_CASE("of several indices the one of an array is eliminated before one of a 
     const std::string three = "Y[d,x] := sum[s in 0:3](A[x+s+d]*B[x+s]) where d in 0:4";
     CHECK_MESSAGE(gradient_of_a(three).find("sum[d in 0:4, s in 0:3") != std::string::npos,
                   gradient_of_a(three));
+    const std::string long_range = "Y[y,w] := A[y+w]*B[w] where y in 0:100";
+    CHECK_MESSAGE(gradient_of_a(long_range).find("sum[w in") != std::string::npos,
+                  gradient_of_a(long_range));
     check_gradients("Y[y,w] := A[y+w]*B[y] where w in 0:4",
                     {{"A", numbers({9})}, {"B", numbers({6})}});
     check_gradients("Y[d,x] := sum[s in 0:3](A[x+s+d]*B[x+s]) where d in 0:4",
