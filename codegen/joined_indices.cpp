@@ -97,6 +97,23 @@ Expr with_joined(EquationMaker& make, Expr e, const JoinedIndices& form) {
     });
 }
 
+std::optional<std::vector<Expr>> joined(EquationMaker& make, std::vector<Expr> terms,
+                                        JoinedIndices& form) {
+    std::vector<BoundIndex>& indices = make.program().indices;
+    const std::optional<BoundIndex> values = values_of(make.program(), form);
+    if (!values) return std::nullopt;
+    form.joined = IndexId{std::uint32_t(indices.size())};
+    indices.push_back(*values);
+    for (Expr& each : terms) {
+        each = with_joined(make, each, form);
+        const std::vector<IndexId> ids = free_indices(each);
+        if (!has_index(ids, form.a) && !has_index(ids, form.b)) continue;
+        indices.pop_back();
+        return std::nullopt;
+    }
+    return terms;
+}
+
 bool take_as_range(BoundProgram& program, IndexId id, Expr condition) {
     Variables variables({id});
     affine::System system;

@@ -30,7 +30,11 @@ struct JoinedIndices {
 [[nodiscard]] std::optional<BoundIndex> values_of(const BoundProgram& program,
                                                   const JoinedIndices& form);
 
-/// The term with the joined index for the form, without a and b if it has them in the form alone.
+/// The terms with a new index of the program, `form.joined`, for the form. Nothing, and no index,
+/// where some term has a or b otherwise, and where numbers are very large.
+[[nodiscard]] std::optional<std::vector<Expr>> joined(EquationMaker& make, std::vector<Expr> terms,
+                                                      JoinedIndices& form);
+/// A term with `form.joined` for the form, without a and b if it has them in the form alone.
 /// Makes new terms in the program's context.
 [[nodiscard]] Expr with_joined(EquationMaker& make, Expr e, const JoinedIndices& form);
 

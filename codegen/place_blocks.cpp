@@ -129,19 +129,12 @@ class PlaceBlocks {
             side = make_.both(side, part);
         }
         for (JoinedIndices form : forms_of_two({block.value})) {
-            const auto values = values_of(program_, form);
-            if (form.b != a || !has_index(equation.indices, form.a) || !values ||
+            if (form.b != a || !has_index(equation.indices, form.a) ||
                 (block.inner && has_index(free_indices(block.inner), form.a)))
                 continue;
-            form.joined = IndexId{std::uint32_t(program_.indices.size())};
-            program_.indices.push_back(*values);
-            const Expr value = with_joined(make_, block.value, form);
-            const std::vector<IndexId> ids = free_indices(value);
-            if (has_index(ids, form.a) || has_index(ids, a)) {
-                program_.indices.pop_back();
-                continue;
-            }
-            block.value = value;
+            const auto value = joined(make_, {block.value}, form);
+            if (!value) continue;
+            block.value = value->front();
             block.window = form;
             return narrow(block) && is_read_inside(block) ? std::optional(block) : std::nullopt;
         }

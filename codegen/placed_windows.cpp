@@ -136,30 +136,14 @@ class PlacedWindows {
         std::vector<Expr> now;
         for (const Expr* each : terms) now.push_back(*each);
         for (JoinedIndices form : forms_of_two(now)) {
-            const auto values = values_of(program_, form);
-            if (form.b != index || !has_index(equation.indices, form.a) || !values) continue;
-            form.joined = IndexId{std::uint32_t(program_.indices.size())};
-            program_.indices.push_back(*values);
-            std::vector<Expr> joined;
-            for (const Expr each : now) joined.push_back(with_joined(make_, each, form));
-            const bool is_window = std::ranges::none_of(joined, [&](Expr e) {
-                const std::vector<IndexId> ids = free_indices(e);
-                return has_index(ids, form.a) || has_index(ids, form.b);
-            });
-            if (!is_window ||
-                !has_index(free_indices(joined_place(terms, joined, &place)), form.joined)) {
-                program_.indices.pop_back();
-                continue;
-            }
-            for (std::size_t n = 0; n < terms.size(); ++n) *terms[n] = joined[n];
-            return form;
+            if (form.b != index || !has_index(equation.indices, form.a)) continue;
+            const auto found = joined(make_, now, form);
+            if (!found) continue;
+            for (std::size_t n = 0; n < terms.size(); ++n) *terms[n] = (*found)[n];
+            // A place that stands still says nothing of the window.
+            return has_index(free_indices(place), form.joined) ? std::optional(form) : std::nullopt;
         }
         return std::nullopt;
-    }
-    static Expr joined_place(const std::vector<Expr*>& terms, const std::vector<Expr>& joined,
-                             const Expr* place) {
-        const auto found = std::ranges::find(terms, place);
-        return found == terms.end() ? *place : joined[std::size_t(found - terms.begin())];
     }
 
     /// Takes what conditions say of a joined index as its range; returns the others.

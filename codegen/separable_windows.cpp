@@ -138,32 +138,21 @@ class SeparableWindows {
     bool join_two(Inner& inner) {
         std::vector<Expr> terms = inner.factors;
         terms.insert(terms.end(), inner.conditions.begin(), inner.conditions.end());
-        return std::ranges::any_of(
-            forms_of_two(terms, inner.summed),
-            [&](const JoinedIndices& window) { return join(inner, window); });
-    }
-    bool join(Inner& inner, JoinedIndices window) {
-        const std::optional<BoundIndex> values = values_of(program_, window);
-        // As many as before are none shared.
-        if (!values ||
-            values->extent() >= program_.at(window.a).extent() * program_.at(window.b).extent())
-            return false;
-        window.joined = IndexId{std::uint32_t(program_.indices.size())};
-        program_.indices.push_back(*values);
-        std::vector<Expr> factors = inner.factors;
-        std::vector<Expr> conditions = inner.conditions;
-        for (std::vector<Expr>* terms : {&factors, &conditions})
-            for (Expr& each : *terms) {
-                each = with_joined(make_, each, window);
-                const std::vector<IndexId> ids = free_indices(each);
-                if (!has_index(ids, window.a) && !has_index(ids, window.b)) continue;
-                program_.indices.pop_back();
-                return false;
-            }
-        inner.factors = std::move(factors);
-        inner.conditions = std::move(conditions);
-        inner.windows.push_back(window);
-        return true;
+        for (JoinedIndices window : forms_of_two(terms, inner.summed)) {
+            const std::optional<BoundIndex> values = values_of(program_, window);
+            // As many as before are none shared.
+            if (!values ||
+                values->extent() >= program_.at(window.a).extent() * program_.at(window.b).extent())
+                continue;
+            const auto found = joined(make_, terms, window);
+            if (!found) continue;
+            const auto conditions = found->begin() + std::ssize(inner.factors);
+            inner.factors.assign(found->begin(), conditions);
+            inner.conditions.assign(conditions, found->end());
+            inner.windows.push_back(window);
+            return true;
+        }
+        return false;
     }
 
     /// Leaves out what no point of the sum reads: values of joined indices that other conditions
