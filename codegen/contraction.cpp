@@ -351,6 +351,19 @@ class Finder {
 
 }  // namespace
 
+std::vector<Value> terms(const std::vector<Operand>& operands) {
+    std::vector<Value> result;
+    for (const Operand& operand : operands) result.push_back(operand.term);
+    return result;
+}
+
+std::vector<Value> all_terms(const Contraction& contraction) {
+    std::vector<Value> result = terms(contraction.row_operands);
+    for (const auto* operands : {&contraction.column_operands, &contraction.held})
+        for (const Operand& operand : *operands) result.push_back(operand.term);
+    return result;
+}
+
 double write_cycles(const Kernel& kernel, const Axis& lane) {
     constexpr double contiguous = 0.1;
     constexpr double near = 0.3;  // whole vectors with masks

@@ -39,6 +39,10 @@ struct Contraction {
     Value column_condition = nullptr;
 };
 
+[[nodiscard]] std::vector<Value> terms(const std::vector<Operand>& operands);
+/// Those of rows, of columns and what is held.
+[[nodiscard]] std::vector<Value> all_terms(const Contraction& contraction);
+
 /// Whether neighbouring points of the last reduced axis stand side by side (pair_products.h).
 enum class Pairing : std::uint8_t { none, pairs };
 

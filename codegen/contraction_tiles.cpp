@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/integer.h"
+#include "codegen/busy_units.h"
 #include "codegen/cache_lines.h"
 #include "codegen/contraction_sources.h"
 #include "codegen/kernel_work.h"
@@ -24,6 +25,7 @@
 #include "codegen/nan_makers.h"
 #include "codegen/pair_products.h"
 #include "codegen/point_loops.h"
+#include "codegen/repeated_broadcasts.h"
 #include "codegen/taken_rows.h"
 #include "codegen/tasks.h"
 #include "codegen/tile.h"
@@ -80,6 +82,9 @@ class ContractionLowering {
         make_registers();
         if (!row_conditions_.tested.empty()) place_bounds();
         kernel_.nest.asks_ahead = true;
+        kernel_.nest.multiplies_in_sums = multiplies_in_sums(kernel_, builder_.target());
+        repeated_ = repeat_broadcasts(kernel_, c_.body, terms(c_.row_operands), all_terms(c_),
+                                      builder_.target());
         stream_results();
         kernel_.nest.body =
             task_loops({row_tile_, rows_.tiles()}, {column_tile_, columns_.tiles()});
@@ -347,13 +352,13 @@ class ContractionLowering {
         return body;
     }
 
+    Value name(Body& body, const Value& value) {
+        body.push_back(make_let(kernel_.next_let, value));
+        return make_let_value(kernel_.next_let++, value->dtype);
+    }
     /// The reduced points: in the short way where nothing was found that needs the careful one.
     Body depth() {
         if (!nan_makers_ && !mask_needers_) return all_points();
-        const auto name = [&](Body& body, const Value& value) {
-            body.push_back(make_let(kernel_.next_let, value));
-            return make_let_value(kernel_.next_let++, value->dtype);
-        };
         Body body;
         const DType dtype = kernel_.body->dtype;
         const Value count = name(body, nan_makers_ ? nan_makers_ : mask_needers_);
@@ -472,8 +477,9 @@ class ContractionLowering {
         Body body;
         Substitution operands;
         for (const Source& source : row_sources_) {
-            body.push_back(make_let(kernel_.next_let, read(source, row_tile_, row, form(0))));
-            operands.replace(source.term, make_let_value(kernel_.next_let++, source.term->dtype));
+            const Value term = read(source, row_tile_, row, form(0));
+            if (repeated_.has(source.term)) broadcast_anew(kernel_.nest, term);
+            operands.replace(source.term, repeated_.has(source.term) ? term : name(body, term));
         }
         append(body, over_lanes(kernel_.nest, all_lanes(), [&](const AffineForm& column) {
                    Substitution here = operands;
@@ -484,7 +490,8 @@ class ContractionLowering {
                                     make_load(kernel_.nest, held_[i],
                                               {held_element(c_.held[i], row, column)}));
                    Body step;
-                   const std::vector<Value> values = share(step, {here(c_.body)}, kernel_.next_let);
+                   const std::vector<Value> values =
+                       share(step, {here(repeated_.body)}, kernel_.next_let);
                    append(step, combine_taken(accumulator_at(row, column), column, values[0]));
                    return step;
                }));
@@ -498,13 +505,13 @@ class ContractionLowering {
         const bool is_masked = !masks_.conditions().empty() && !(is_quick_ && mask_needers_);
         if (!is_masked && !is_quick_extremum)
             return combine(kernel_, accumulator_, element, value, {});
+        Body body;
         const Value old = make_load(kernel_.nest, accumulator_.value, {element});
         const Op op = combining_op(accumulator_.reducer, value->dtype);
-        const Value next = quick_one_ ? as_multiply_add(value, quick_one_) : value;
+        const Value next = quick_one_ ? name(body, as_multiply_add(value, quick_one_)) : value;
         Value now = is_quick_extremum ? quick_extremum(accumulator_.reducer, next, old)
                                       : make_operation(op, {old, next}, value->dtype);
         if (is_masked) now = make_operation(Op::select, {is_read(column), now, old}, value->dtype);
-        Body body;
         body.push_back(make_store(accumulator_.value, {element}, now));
         return body;
     }
@@ -561,6 +568,7 @@ class ContractionLowering {
     std::vector<Source> row_sources_;
     std::vector<Source> column_sources_;
     std::vector<BufferId> held_;
+    RepeatedBroadcasts repeated_;
     Accumulator accumulator_;
     /// How much may make a NaN, where maxima and minima may do without looking for it.
     Value nan_makers_;

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/integer.h"
+#include "codegen/busy_units.h"
 #include "codegen/data_intervals.h"
 #include "codegen/guarded_reads.h"
 #include "codegen/interleave_vectors.h"
@@ -48,6 +49,7 @@ class RowReduction {
           accumulator_(
               make_accumulator(kernel, lanes_ * unroll_ * lanes.tile.results(), &*lanes.axis)),
           total_(make_accumulator(kernel, 1, &*lanes.axis)) {
+        kernel.nest.multiplies_in_sums = codegen::multiplies_in_sums(kernel, target);
         take_where(kernel);
         reduced_ = reduced_loops_along(kernel, *lanes.axis);
         std::vector<Axis> side_by_side;

@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "base/integer.h"
+#include "codegen/busy_units.h"
 #include "codegen/free_lanes.h"
 #include "codegen/kernel_work.h"
 #include "codegen/lower.h"
 #include "codegen/nest_walk.h"
+#include "codegen/repeated_broadcasts.h"
 
 namespace ricci::codegen {
 
@@ -42,6 +44,26 @@ std::vector<Value> held_loads(const Kernel& kernel, const LanePlan& lanes) {
     return found;
 }
 
+/// What all lanes of several vectors share is broadcast anew for each.
+void broadcast_shared_loads(Kernel& kernel, const LanePlan& lanes, const SharedLoads& loads,
+                            const Target& target) {
+    std::vector<Value> shared;
+    for_each_node({kernel.body}, [&](const Value& value) {
+        const auto* load = std::get_if<Load>(&value->term);
+        if (load && !load->at.computed && !depends_on(value, lanes.axis->var))
+            shared.push_back(value);
+    });
+    const RepeatedBroadcasts repeated =
+        repeat_broadcasts(kernel, kernel.body, shared, loads.held, target);
+    const auto buffer = [](const Value& load) { return std::get<Load>(load->term).buffer; };
+    for (const Value& load : repeated.values)
+        if (std::ranges::all_of(shared, [&](const Value& other) {
+                return buffer(other) != buffer(load) || repeated.has(other);
+            }))
+            broadcast_anew(kernel.nest, load);
+    kernel.body = repeated.body;
+}
+
 }  // namespace
 
 void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& builder) {
@@ -66,6 +88,9 @@ void lower_strided_reduction(Kernel kernel, const LanePlan& lanes, PlanBuilder& 
         shared.held.clear();
         unroll = 1;
     }
+    if (lanes.axis && unroll > 1 && !shared.windows && kernel.joint_kernels == 1)
+        broadcast_shared_loads(kernel, lanes, shared, builder.target());
+    kernel.nest.multiplies_in_sums = multiplies_in_sums(kernel, builder.target());
     lower_free_lanes(kernel, lanes, unroll, shared, builder.target(), schedule);
     builder.add_step(std::move(kernel), std::move(schedule));
 }

@@ -64,21 +64,14 @@ class Possibilities {
     std::vector<Value> operands_;
 };
 
-std::vector<Value> terms(const Contraction& contraction) {
-    std::vector<Value> terms;
-    for (const auto* operands :
-         {&contraction.row_operands, &contraction.column_operands, &contraction.held})
-        for (const Operand& operand : *operands) terms.push_back(operand.term);
-    return terms;
-}
-
 /// The least that must be known of the operands for the body never to be NaN.
 std::optional<Numbers> sufficient(Reducer reducer, const Contraction& contraction) {
     std::array order = {Numbers::below_infinity, Numbers::above_minus_infinity, Numbers::finite};
     // The infinity that says "none" is -inf among maxima, +inf among minima.
     if (reducer == Reducer::min) std::swap(order[0], order[1]);
     for (const Numbers numbers : order)
-        if (!Possibilities(numbers, terms(contraction)).of(contraction.body).nan) return numbers;
+        if (!Possibilities(numbers, all_terms(contraction)).of(contraction.body).nan)
+            return numbers;
     return std::nullopt;
 }
 
@@ -133,7 +126,7 @@ Value count_nan_makers(Kernel& kernel, const Contraction& contraction, PlanBuild
     if (kernel.reducer != Reducer::max && kernel.reducer != Reducer::min) return nullptr;
     if (!is_floating(kernel.body->dtype)) return nullptr;
     const std::optional<Numbers> numbers = sufficient(*kernel.reducer, contraction);
-    return numbers ? count_unknown(kernel, terms(contraction), *numbers, builder) : nullptr;
+    return numbers ? count_unknown(kernel, all_terms(contraction), *numbers, builder) : nullptr;
 }
 
 Value count_not_finite(Kernel& kernel, const Value& term, PlanBuilder& builder) {

@@ -287,6 +287,9 @@ struct Buffer {
     /// A CPU passes what a whole vector stored on to loads, but not what a masked one did: softmax
     /// across rows of 12 lanes took 203 us, now 132 (90x215x12 along the second axis, Zen 4).
     bool has_spare_lanes = false;
+    /// An argument, on a CPU: what all lanes of several vectors take is broadcast for each of them,
+    /// by an operand of the operation that takes it (codegen/repeated_broadcasts.h).
+    bool is_broadcast_anew = false;
 };
 struct Var {
     std::string name;
@@ -304,8 +307,9 @@ struct Nest {
     /// CPU: the innermost axis of slices (codegen/slices.h), where loops are to ask for what the
     /// next slice reads. Threads take many in order; each asks in vain after its last one.
     std::optional<VarId> slice;
-    bool asks_ahead = false;  ///< CPU: for what it reads soon, wherever that is worth it
-    bool is_short = false;    ///< CPU: several tasks that are not worth waking a thread for
+    bool asks_ahead = false;          ///< CPU: for what it reads soon, wherever that is worth it
+    bool multiplies_in_sums = false;  ///< CPU: adds in lanes as `1*x + sum` (codegen/busy_units.h)
+    bool is_short = false;            ///< CPU: several tasks that are not worth waking a thread for
     /// CPU: where a task is one loop with the same bounds as all others, the tasks that a thread is
     /// given at a time run side by side inside that loop (`tasks_inside`): all of them if it is
     /// alone, one by one if many threads share few.

@@ -67,10 +67,11 @@ class Printer {
         std::vector<std::string> arguments;
         for (const Buffer& buffer : nest_.buffers)
             if (buffer.space == Space::argument)
-                arguments.push_back(format("{}{}: {}[{}]", buffer.is_written ? "out " : "",
-                                           buffer.name, ricci::name(buffer.dtype),
-                                           buffer.elements));
-        text_ = format("kernel {}({})\n", nest_.name, join(arguments, ", "));
+                arguments.push_back(format("{}{}: {}[{}]{}", buffer.is_written ? "out " : "",
+                                           buffer.name, ricci::name(buffer.dtype), buffer.elements,
+                                           buffer.is_broadcast_anew ? " broadcast anew" : ""));
+        text_ = format("kernel {}({}){}\n", nest_.name, join(arguments, ", "),
+                       nest_.multiplies_in_sums ? " adds by multiply-adds" : "");
         depth_ = 1;
         for (const Buffer& buffer : nest_.buffers)
             if (buffer.space != Space::argument)

@@ -21,18 +21,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Independent sums, enough to hide the latency of two units of four cycles, and few enough that
-// they and two factors fit into sixteen registers of any width.
 constexpr int chains = 12;
+constexpr int most_chains = 20;
 constexpr int steps = 20000;
 constexpr int widest_bytes = 64;
 constexpr int tile_products = 4000;
 
 /// The sums of one thread.
 template <class Element>
-using Sums = std::array<Element, widest_bytes / sizeof(Element) * chains>;
+using Sums = std::array<Element, widest_bytes / sizeof(Element) * most_chains>;
 
 enum class Step : std::uint8_t { multiply_add, distance };
+
+/// Independent sums, enough to hide the latency of two units of four cycles, and few enough that
+/// they and two factors fit into sixteen registers; into 32 go those that hide a difference, too.
+constexpr int chains_of(Step step, int bytes) {
+    return step == Step::distance && bytes == widest_bytes ? most_chains : chains;
+}
 
 /// Sums of vectors of so many bytes, one after the other.
 template <Step step, int bytes, class Element>
@@ -40,11 +45,12 @@ inline __attribute__((always_inline)) void run_steps(Element* sums) {
     typedef Element Lanes __attribute__((vector_size(bytes)));
     const Lanes a = Lanes{} + static_cast<Element>(0.999);
     const Lanes b = Lanes{} + static_cast<Element>(0.001);
-    Lanes local[chains];
+    constexpr int count = chains_of(step, bytes);
+    Lanes local[count];
     std::memcpy(local, sums, sizeof local);
     for (int n = 0; n < steps; ++n)
-#pragma GCC unroll 12
-        for (int c = 0; c < chains; ++c) {
+#pragma GCC unroll 20
+        for (int c = 0; c < count; ++c) {
             if constexpr (step == Step::multiply_add) {
                 local[c] = local[c] * a + b;
             } else {
@@ -59,6 +65,7 @@ inline __attribute__((always_inline)) void run_steps(Element* sums) {
 template <class Element>
 struct Loop {
     int bytes = 16;
+    int chains = 0;
     void (*run)(Element* sums) = nullptr;
 };
 
@@ -76,9 +83,11 @@ __attribute__((target("arch=x86-64-v3"))) void run_avx2(Element* sums) {
 /// Of the widest vectors that the processor has.
 template <Step step, class Element>
 Loop<Element> widest_loop() {
-    if (__builtin_cpu_supports("x86-64-v4")) return {64, run_avx512<step, Element>};
-    if (__builtin_cpu_supports("x86-64-v3")) return {32, run_avx2<step, Element>};
-    return {16, run_steps<step, 16, Element>};
+    if (__builtin_cpu_supports("x86-64-v4"))
+        return {64, chains_of(step, 64), run_avx512<step, Element>};
+    if (__builtin_cpu_supports("x86-64-v3"))
+        return {32, chains_of(step, 32), run_avx2<step, Element>};
+    return {16, chains_of(step, 16), run_steps<step, 16, Element>};
 }
 
 __attribute__((target("avx512bf16,avx512f"))) void run_bf16_pairs(float* sums) {
@@ -131,7 +140,7 @@ __attribute__((target("amx-tile,amx-bf16"))) void run_bf16_tiles(float*) {
 #define RICCI_EVERY_WIDTH
 template <Step step, class Element>
 Loop<Element> widest_loop() {
-    return {16, run_steps<step, 16, Element>};
+    return {16, chains_of(step, 16), run_steps<step, 16, Element>};
 }
 void run_bf16_pairs(float*) {}
 void run_bf16_tiles(float*) {}
@@ -176,7 +185,7 @@ double rate_of(const Loop<Element>& loop, double operations, int threads, double
     };
     std::vector<OfThread> all(static_cast<std::size_t>(threads));
     const double lanes = double(loop.bytes) / sizeof(Element);
-    return rate(threads, seconds, operations * lanes * chains * steps,
+    return rate(threads, seconds, operations * lanes * loop.chains * steps,
                 [&](std::size_t thread) { loop.run(all[thread].sums.data()); });
 }
 
@@ -201,7 +210,7 @@ bool has_bf16_pairs() {
 }
 
 double bf16_pair_rate(int threads, double seconds) {
-    return rate_of<float>({widest_bytes, run_bf16_pairs}, 4, threads, seconds);
+    return rate_of<float>({widest_bytes, chains, run_bf16_pairs}, 4, threads, seconds);
 }
 
 double bf16_tile_rate(int threads, double seconds) {

@@ -107,9 +107,14 @@ double seconds_at(const Limit& limit, int threads) {
         case Kind::fma:      return at(runtime::multiply_add_rate(DType::f32, threads, seconds));
         case Kind::bf16:     return at(runtime::bf16_pair_rate(threads, seconds));
         case Kind::tiles:    return at(runtime::bf16_tile_rate(threads, seconds));
-        case Kind::distance: return at(runtime::distance_rate(threads, seconds));
-        case Kind::copy:     return copy_seconds(limit.amount, threads);
-        case Kind::read:     return read_seconds(limit.amount, threads);
+        case Kind::distance: {
+            const double all = at(runtime::distance_rate(threads, seconds));
+            if (limit.multiplications == 0) return all;
+            const Limit alone{Kind::fma, limit.multiplications};
+            return std::max(all, seconds_at(alone, threads));
+        }
+        case Kind::copy: return copy_seconds(limit.amount, threads);
+        case Kind::read: return read_seconds(limit.amount, threads);
     }
     return 0;
 }

@@ -16,6 +16,8 @@ struct Limit {
     Kind kind = Kind::none;
     /// Floating operations (of a point of a distance 3, else 2), or bytes.
     double amount = 0;
+    /// Floating operations of kind fma among them that no unit for additions takes.
+    double multiplications = 0;
 };
 
 /// Someone else's way to the same result. `result` holds it after `run`; empty: not compared.

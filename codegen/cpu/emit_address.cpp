@@ -5,6 +5,7 @@
 #include <llvm/IR/BasicBlock.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -67,17 +68,62 @@ NestEmitter::Place NestEmitter::resolve(const AffineForm& form) const {
     return place;
 }
 
+/// The same in a register of its own, as of the constraint of inline assembly.
+llvm::Value* NestEmitter::opaque_copy(llvm::Value* value, const char* constraint) {
+    auto* type = llvm::FunctionType::get(value->getType(), {value->getType()}, false);
+    return ir_.CreateCall(llvm::InlineAsm::get(type, "", constraint, false), {value});
+}
+
+/// A 1 that LLVM does not see.
+Wide NestEmitter::hidden_one(llvm::Type* type) {
+    llvm::Value*& one = hidden_ones_[type];
+    if (one == nullptr) {
+        const llvm::IRBuilderBase::InsertPointGuard keep(ir_);
+        llvm::BasicBlock& start = function_->getEntryBlock();
+        ir_.SetInsertPoint(&start, start.begin());
+        one = opaque_copy(llvm::ConstantFP::get(type, 1), "=v,0");
+    }
+    return wide(one);
+}
+
+/// A pointer to the first element. LLVM is not to know that several are equal: it would make one
+/// load of their loads.
+llvm::Value* NestEmitter::first_element(const Base& base) {
+    llvm::Value* first = buffers_.at(std::size_t(base.buffer));
+    if (base.pointer == 0) return first;
+    llvm::Value*& further = further_pointers_[{base.buffer, base.pointer}];
+    if (further == nullptr) {
+        const llvm::IRBuilderBase::InsertPointGuard keep(ir_);
+        llvm::BasicBlock& start = function_->getEntryBlock();
+        ir_.SetInsertPoint(&start, start.begin());
+        further = opaque_copy(first, "=r,0");
+    }
+    return further;
+}
+
+/// Which of the pointers to a buffer the repetition reads an element by that others read, too.
+unsigned NestEmitter::own_pointer(const Address& at) const {
+    constexpr std::int64_t most_pointers = 6;
+    if (at.computed) return 0;
+    std::int64_t number = 0;
+    for (const auto& [var, count] : repeated_)
+        if (at.affine.coefficient(var) == 0)
+            number = number * count + bindings_.at(std::size_t(var)).constant;
+    return unsigned(number % most_pointers);
+}
+
 /// The sum of run-time terms, added to the first element of a buffer when one is given. The terms
 /// of outer scopes are added in those scopes, once.
-llvm::Value* NestEmitter::hoisted(std::optional<BufferId> base, const Terms& terms) {
-    if (terms.empty()) return base ? buffers_.at(std::size_t(*base)) : ir_.getInt64(0);
+llvm::Value* NestEmitter::hoisted(const std::optional<Base>& base, const Terms& terms) {
+    if (terms.empty()) return base ? first_element(*base) : ir_.getInt64(0);
     const auto scope_of = [&](const AffineForm::Term& term) {
         return bindings_.at(std::size_t(term.var)).scope;
     };
     std::size_t deepest = 0;
     for (const auto& term : terms) deepest = std::max(deepest, scope_of(term));
 
-    std::pair<std::int64_t, std::vector<std::int64_t>> key{base ? std::int64_t(*base) : -1, {}};
+    std::pair<std::int64_t, std::vector<std::int64_t>> key{-1, {}};
+    if (base) key = {std::int64_t(base->buffer), {std::int64_t(base->pointer)}};
     for (const auto& [var, coefficient] : terms) {
         key.second.insert(key.second.end(), {std::int64_t(var), coefficient});
     }
@@ -108,7 +154,8 @@ llvm::Value* NestEmitter::hoisted(std::optional<BufferId> base, const Terms& ter
     }
     llvm::Value* total = hoisted(base, outer);
     if (base) {
-        total = ir_.CreateGEP(memory_type(ir_.getContext(), nest_.at(*base).dtype), total, here);
+        total =
+            ir_.CreateGEP(memory_type(ir_.getContext(), nest_.at(base->buffer).dtype), total, here);
     } else if (!outer.empty()) {
         total = ir_.CreateNSWAdd(total, here);
     } else {
@@ -118,12 +165,12 @@ llvm::Value* NestEmitter::hoisted(std::optional<BufferId> base, const Terms& ter
 }
 
 /// The address of an element that moves with the variable of a loop, by `coefficient` for each 1.
-llvm::Value* NestEmitter::moving(std::size_t scope, BufferId base, std::int64_t coefficient,
+llvm::Value* NestEmitter::moving(std::size_t scope, const Base& base, std::int64_t coefficient,
                                  const Terms& outer) {
     llvm::Value* start = hoisted(base, outer);
     const llvm::IRBuilderBase::InsertPointGuard keep(ir_);
     Scope& loop = scopes_[scope];
-    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(base).dtype);
+    llvm::Type* element = memory_type(ir_.getContext(), nest_.at(base.buffer).dtype);
     ir_.SetInsertPoint(loop.before);
     llvm::Value* first = ir_.CreateNSWMul(loop.first, ir_.getInt64(std::uint64_t(coefficient)));
     start = ir_.CreateGEP(element, start, first);
@@ -232,7 +279,8 @@ NestEmitter::Access NestEmitter::access(BufferId id, const Address& at) {
     const Place place = resolve(at.affine);
     Access result{.lane = place.lane, .varying = place.varying, .alignment = alignment(id, place)};
     llvm::Type* element = memory_type(ir_.getContext(), nest_.at(id).dtype);
-    result.pointer = hoisted(id, place.terms);
+    const bool is_anew = nest_.at(id).is_broadcast_anew && lanes_ != 0 && place.is_uniform();
+    result.pointer = hoisted(Base{id, is_anew ? own_pointer(at) : 0}, place.terms);
     if (place.constant != 0) {
         result.pointer =
             ir_.CreateGEP(element, result.pointer, ir_.getInt64(std::uint64_t(place.constant)));

@@ -212,7 +212,9 @@ void NestEmitter::store(const Store& store) {
     if (const std::optional<Wide> sum = dot(store, old)) {
         result = *sum;
     } else if (*store.combine == Reducer::sum && ricci::is_floating(dtype) && !is_half(dtype)) {
-        result = accumulate(old, store.value);
+        result = nest_.multiplies_in_sums && old.lanes() != 0 && !is_product(store.value)
+                     ? multiply_add(wide(widen(value(store.value))), hidden_one(old.type()), old)
+                     : accumulate(old, store.value);
     } else {
         const Wide next = wide(value(store.value));
         result =

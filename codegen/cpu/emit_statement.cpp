@@ -310,6 +310,7 @@ void NestEmitter::repeat(const Loop& loop, const Body& statements) {
         (end % lanes_ != 0 && end != 2 && !has_masked_stores(target_)))
         transposing_.var.reset();  // no squares, no pairs
     transposing_.repetitions = std::size_t(end);
+    repeated_.emplace_back(loop.var, end);
     for (std::int64_t i = lower.constant; i < end; i += loop.step) {
         bindings_.at(std::size_t(loop.var)) = {.kind = Binding::Kind::constant, .constant = i};
         if (upper) {
@@ -321,6 +322,7 @@ void NestEmitter::repeat(const Loop& loop, const Body& statements) {
     }
     bindings_.at(std::size_t(loop.var)) = {};
     repetitions_ = outer;
+    repeated_.pop_back();
 }
 
 void NestEmitter::vector_loop(const Loop& loop, const std::function<void()>& emit_body) {

@@ -119,11 +119,21 @@ Wide NestEmitter::apply(Op op, DType dtype, std::span<const Wide> args) const {
 llvm::Value* NestEmitter::sum(const std::vector<Value>& args) {
     // `a*b + c` is `c + a*b`: the first addend should be what no multiplication makes.
     const bool swaps = args.size() > 1 && is_product(args[0]) && !is_product(args[1]);
-    Wide total = wide(value(args[swaps ? 1 : 0]));
+    const Value& first = args[swaps ? 1 : 0];
+    Wide total = wide(value(first));
     for (std::size_t i = 1; i < args.size(); ++i) {
-        total = accumulate(total, args[swaps && i == 1 ? 0 : i]);
+        const Value& next = args[swaps && i == 1 ? 0 : i];
+        total = accumulate(total, next, i == 1 && total.lanes() == 0 && is_broadcast_anew(first));
     }
     return total.value();
+}
+
+/// Whether the value is read from memory by each operation that takes it.
+bool NestEmitter::is_broadcast_anew(const Value& value) const {
+    if (const Operate* negated = as_operate(value, Op::neg))
+        return is_broadcast_anew(negated->args[0]);
+    const auto* load = std::get_if<Load>(&value->term);
+    return load != nullptr && nest_.at(load->buffer).is_broadcast_anew;
 }
 
 /// Whether the term is a product that is not already computed.
@@ -153,12 +163,15 @@ std::pair<Wide, Wide> NestEmitter::factors(const Value& term) {
     return alike(left, wide(value(args.back())));
 }
 
-Wide NestEmitter::accumulate(Wide total, const Value& term) {
+/// A multiply-add overwrites an operand. LLVM takes an addend in memory for that, which it loads by
+/// itself, unless a factor is a copy.
+Wide NestEmitter::accumulate(Wide total, const Value& term, bool is_in_memory) {
     if (!is_product(term)) {
         const auto [a, b] = alike(total, wide(value(term)));
         return a + b;
     }
-    const auto [first, last] = factors(term);
+    auto [first, last] = factors(term);
+    if (is_in_memory && first.lanes() != 0) first = wide(opaque_copy(first.value(), "=v,0"));
     const auto [sum, left] = alike(total, first);
     return multiply_add(left, alike(sum, last).second, alike(sum, last).first);
 }

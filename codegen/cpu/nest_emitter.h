@@ -71,6 +71,11 @@ class NestEmitter {
         [[nodiscard]] bool is_constant() const { return terms.empty() && is_uniform(); }
         [[nodiscard]] bool is_uniform() const { return lane == 0 && varying == nullptr; }
     };
+    /// A buffer whose elements are read, by one of equal pointers to it.
+    struct Base {
+        BufferId buffer;
+        unsigned pointer = 0;
+    };
     /// The part of the kernel where one more variable is known.
     struct Scope {
         llvm::Instruction* end;  ///< hoisted instructions go before this one
@@ -152,8 +157,12 @@ class NestEmitter {
     Extent extent(const Loop& loop) const;
     [[nodiscard]] Place resolve(const AffineForm& form) const;
     llvm::Value* scalar_sum(std::int64_t constant, const Terms& terms);
-    llvm::Value* hoisted(std::optional<BufferId> base, const Terms& terms);
-    llvm::Value* moving(std::size_t scope, BufferId base, std::int64_t coefficient,
+    llvm::Value* opaque_copy(llvm::Value* value, const char* constraint);
+    Wide hidden_one(llvm::Type* type);
+    llvm::Value* first_element(const Base& base);
+    [[nodiscard]] unsigned own_pointer(const Address& at) const;
+    llvm::Value* hoisted(const std::optional<Base>& base, const Terms& terms);
+    llvm::Value* moving(std::size_t scope, const Base& base, std::int64_t coefficient,
                         const Terms& outer);
     llvm::Value* index_value(const AffineForm& form, DType dtype);
     llvm::Value* bound(const LoopBound& bound, bool is_lower);
@@ -174,7 +183,8 @@ class NestEmitter {
     Wide apply(Op op, DType dtype, std::span<const Wide> args) const;
     Wide power(const Value& base, const Value& exponent);
     /// `total + term`, as an fma where the term is a product.
-    Wide accumulate(Wide total, const Value& term);
+    Wide accumulate(Wide total, const Value& term, bool is_in_memory = false);
+    [[nodiscard]] bool is_broadcast_anew(const Value& value) const;
     [[nodiscard]] bool is_product(const Value& term) const;
     std::pair<Wide, Wide> factors(const Value& term);
     llvm::Value* widen(llvm::Value* value);
@@ -243,6 +253,8 @@ class NestEmitter {
     const Target& target_;
     llvm::Function* function_ = nullptr;
     std::vector<llvm::Value*> buffers_;  ///< the first element of each
+    std::map<std::pair<BufferId, unsigned>, llvm::Value*> further_pointers_;  ///< to the same
+    std::map<llvm::Type*, llvm::Value*> hidden_ones_;
     std::vector<Binding> bindings_;
     std::vector<Scope> scopes_;
     std::unordered_map<std::uint32_t, llvm::Value*> lets_;
@@ -253,6 +265,7 @@ class NestEmitter {
     llvm::Value* last_lane_ = nullptr;  ///< the last one that the bound of the lanes lets run
     Transposing transposing_;
     std::int64_t repetitions_ = 1;  ///< of this place, by the unrolled loops around it
+    std::vector<std::pair<VarId, std::int64_t>> repeated_;  ///< these loops and their repetitions
     bool streams_ = false;          ///< whether a store went around the caches
     llvm::Value* zeros_ = nullptr;  ///< zeros in memory, for reads that conditions exclude
     bool has_tiles_ = false;        ///< whether tile registers are in use
