@@ -96,13 +96,18 @@ class Order {
         const bool divides = apply != nullptr && apply->op == Op::div && !is_integer(e->dtype);
         if (apply != nullptr && apply->op == Op::mul) {
             for (const Expr arg : apply->args) add_factors(factors, arg);
+        } else if (apply != nullptr && apply->op == Op::conj && is_complex(e->dtype)) {
+            const std::size_t first = factors.size();
+            add_factors(factors, apply->args[0]);
+            for (std::size_t n = first; n < factors.size(); ++n) factors[n] = conjugate(factors[n]);
         } else if (apply != nullptr &&
                    (apply->op == Op::neg || (divides && free_indices(apply->args[1]).empty()))) {
             add_factors(factors, apply->args[0]);
             std::vector<Expr> args = apply->args;
             args[0] = factors.back();
             factors.back() = context.apply(apply->op, std::move(args), e->dtype);
-        } else if (divides && is_narrower(apply->args[1], apply->args[0])) {
+        } else if (divides && !is_complex(e->dtype) &&
+                   is_narrower(apply->args[1], apply->args[0])) {
             const std::size_t first = factors.size();
             add_factors(factors, apply->args[0]);
             const std::size_t indices = free_indices(apply->args[0]).size();
@@ -115,6 +120,11 @@ class Order {
         } else {
             factors.push_back(e);
         }
+    }
+    [[nodiscard]] Expr conjugate(Expr e) const {
+        if (!is_complex(e->dtype)) return e;
+        if (is_apply(e, Op::conj)) return std::get<Apply>(e->term).args[0];
+        return make_.context().apply(Op::conj, {e}, e->dtype);
     }
     /// `a/z` where b is the factor `1/z`: quotients round as written, and `1/z` may be infinite.
     Expr times(Expr a, Expr b) {
@@ -408,25 +418,43 @@ class Order {
     std::vector<Best> best_;      ///< by set of factors
 };
 
-bool is_sum_of_product(const BoundEquation& equation) {
-    return equation.reduction && equation.reduction->reducer == Reducer::sum &&
-           !equation.reduction->carry && !is_complex(equation.reduction->accumulator);
+enum class Numbers : std::uint8_t { real, complex };
+
+bool is_sum_of_product(const BoundEquation& equation, Numbers numbers) {
+    const std::optional<Reduction>& reduction = equation.reduction;
+    return reduction && reduction->reducer == Reducer::sum && !reduction->carry &&
+           is_complex(reduction->accumulator) == (numbers == Numbers::complex);
 }
 
-}  // namespace
-
-BoundProgram with_contraction_order(BoundProgram program, double least_points, bool has_walks) {
+BoundProgram with_order(BoundProgram program, Numbers numbers, double least_points,
+                        bool has_walks) {
     EquationMaker make(program);
     MadeParts made(make);
     std::vector<BoundEquation> result;
     for (const BoundEquation& equation : program.equations) {
         const bool may_be_ordered =
-            is_sum_of_product(equation) && (has_walks || !equation.reduction->condition);
+            is_sum_of_product(equation, numbers) && (has_walks || !equation.reduction->condition);
         if (!may_be_ordered || !Order(make, made, equation, result).run(least_points))
             result.push_back(equation);
     }
     program.equations = std::move(result);
     return program;
+}
+
+}  // namespace
+
+BoundProgram with_contraction_order(BoundProgram program, double least_points, bool has_walks) {
+    return with_order(std::move(program), Numbers::real, least_points, has_walks);
+}
+
+SplitProgram split_in_order(BoundProgram program, double least_points) {
+    return with_joined_outputs(
+        split_complex(with_order(std::move(program), Numbers::complex, least_points, false)));
+}
+
+BoundProgram in_real_numbers(BoundProgram program, double least_points) {
+    if (!has_complex(program)) return program;
+    return split_in_order(std::move(program), least_points).program;
 }
 
 }  // namespace ricci::codegen

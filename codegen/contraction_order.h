@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dsl/bound.h"
+#include "dsl/split_complex.h"
 
 namespace ricci::codegen {
 
@@ -40,5 +41,13 @@ constexpr double least_points_of_order = 1 << 14;
 [[nodiscard]] BoundProgram with_contraction_order(BoundProgram program,
                                                   double least_points = least_points_of_order,
                                                   bool has_walks = true);
+
+/// A complex program in real numbers, its sums of products of several factors in the best order,
+/// too: the parts of such a product are no products any more.
+[[nodiscard]] SplitProgram split_in_order(BoundProgram program,
+                                          double least_points = least_points_of_order);
+/// What is compiled: the program itself where it has no complex types.
+[[nodiscard]] BoundProgram in_real_numbers(BoundProgram program,
+                                           double least_points = least_points_of_order);
 
 }  // namespace ricci::codegen

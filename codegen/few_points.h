@@ -51,6 +51,8 @@ inline constexpr std::int64_t passed_points = 8;
 ///     for i:     y[i] := sum[j](exp(-t[i,j])*b[j])
 ///
 /// so that nothing of the size of t is stored: it is larger than all that it is made of.
+/// So are sums of up to `few_points` that are parts of pairs, as those of complex results: both are
+/// stored in one pass.
 [[nodiscard]] BoundProgram with_passed_points(BoundProgram program,
                                               std::int64_t most_points = passed_points);
 

@@ -32,8 +32,13 @@ AffineForm renamed(AffineForm address, const std::vector<Axis>& from, const std:
     return names(address);
 }
 
-/// Whether both read the same elements, at all points, of an array that caches do not keep.
-bool share_a_large_read(const Kernel& a, const Kernel& b, const Target& target) {
+bool share_lines(const Plan& plan, std::size_t a, std::size_t b) {
+    return a == b || plan.buffers[a].beside == b || plan.buffers[b].beside == a;
+}
+
+/// Whether both read the same elements, or neighbours, at all points, of an array that caches do
+/// not keep.
+bool share_a_large_read(const Kernel& a, const Kernel& b, const Plan& plan, const Target& target) {
     std::vector<Axis> axes = a.free;
     std::ranges::copy(a.reduced, std::back_inserter(axes));
     std::vector<Axis> other_axes = b.free;
@@ -47,8 +52,8 @@ bool share_a_large_read(const Kernel& a, const Kernel& b, const Target& target) 
         if (!touch.is_reduced || touch.is_computed || !is_large) return false;
         return std::ranges::any_of(others, [&](const Touch& other) {
             return other.is_reduced && !other.is_computed &&
-                   b.places.at(std::size_t(other.buffer)) ==
-                       a.places.at(std::size_t(touch.buffer)) &&
+                   share_lines(plan, b.places.at(std::size_t(other.buffer)),
+                               a.places.at(std::size_t(touch.buffer))) &&
                    renamed(other.address, other_axes, axes) == touch.address;
         });
     });
@@ -57,7 +62,7 @@ bool share_a_large_read(const Kernel& a, const Kernel& b, const Target& target) 
 }  // namespace
 
 std::vector<std::size_t> find_joint_sums(const std::vector<Kernel>& kernels, std::size_t first,
-                                         const Target& target) {
+                                         const Plan& plan, const Target& target) {
     std::vector<std::size_t> members{first};
     const Kernel& one = kernels[first];
     if (!may_be_joint(one)) return members;
@@ -67,7 +72,7 @@ std::vector<std::size_t> find_joint_sums(const std::vector<Kernel>& kernels, std
         if (members.size() == most_sums || !may_be_joint(other) ||
             !have_equal_extents(one.free, other.free) ||
             !have_equal_extents(one.reduced, other.reduced) ||
-            !share_a_large_read(one, other, target))
+            !share_a_large_read(one, other, plan, target))
             return false;
         Places own = places_of(other);
         if (!std::ranges::all_of(places,

@@ -127,7 +127,7 @@ bool lower_joint_sums(std::vector<Kernel>& kernels, std::size_t k, PlanBuilder& 
                       const std::set<std::size_t>& read_later) {
     const Target& target = builder.target();
     if (target.is_gpu() || target.is_plain || builder.tunings()) return false;
-    const std::vector<std::size_t> members = find_joint_sums(kernels, k, target);
+    const std::vector<std::size_t> members = find_joint_sums(kernels, k, builder.plan(), target);
     if (members.size() < 2) return false;
     double cycles = 0;
     for (const std::size_t member : members) cycles += choose_lanes(kernels[member], target).cycles;

@@ -166,7 +166,10 @@ class Planner {
                  .dtype = tensor.dtype,
                  .elements = end,
                  .first = first,
-                 .zero_windows = tensor.zero_windows});
+                 .zero_windows = tensor.zero_windows,
+                 .beside = tensor.beside && used.contains(*tensor.beside)
+                               ? std::optional(places_.at(position(*tensor.beside)))
+                               : std::nullopt});
         }
         // A version may be numbered before the array that it updates.
         for (std::size_t t = 0; t < program_.tensors.size(); ++t)

@@ -28,6 +28,7 @@ struct PlanBuffer {
     std::int64_t elements = 0;  ///< up to the last one addressed
     std::int64_t first = 0;     ///< the first one addressed: below 0 where a stride is
     std::vector<ZeroWindow> zero_windows = {};  ///< as those of its tensor
+    std::optional<std::size_t> beside = {};  ///< the buffer in whose lines the elements stand
     /// A temporary that holds one slice at a time: every thread that runs slices has one.
     bool is_of_slice = false;
 };

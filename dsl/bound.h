@@ -44,8 +44,11 @@ struct BoundTensor {
     Role role = Role::argument;
     bool is_weak = false;
     std::optional<TensorId> previous;  ///< the version whose storage this one continues
-    bool is_partial = false;           ///< elements that its equation does not name are never read
-    bool is_stored = false;            ///< made for where its elements are: readers read it
+    /// An argument in whose lines of memory this one's elements stand, one behind each of its own,
+    /// as imaginary parts behind real ones.
+    std::optional<TensorId> beside = {};
+    bool is_partial = false;  ///< elements that its equation does not name are never read
+    bool is_stored = false;   ///< made for where its elements are: readers read it
     /// Of a padded temporary: the windows outside of which its elements are 0, of all its axes.
     std::vector<ZeroWindow> zero_windows = {};
     /// What its elements count as in promotion, where that is not `dtype`: a temporary of half

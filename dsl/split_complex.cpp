@@ -73,6 +73,7 @@ class Splitter {
         }
         BoundTensor im = re;
         im.name += ".im";
+        if (!im.previous && im.strides != row_major_strides(im.shape)) im.beside = id;
         if (im.previous) im.previous = imaginary(*im.previous);
         imaginary_[position(id)] = TensorId(program_.tensors.size());
         program_.tensors.push_back(std::move(im));

@@ -30,10 +30,4 @@ struct SplitProgram {
 ///
 [[nodiscard]] SplitProgram with_joined_outputs(SplitProgram split);
 
-/// What is compiled: the program itself where it has no complex types.
-[[nodiscard]] inline BoundProgram in_real_numbers(BoundProgram program) {
-    if (!has_complex(program)) return program;
-    return with_joined_outputs(split_complex(std::move(program))).program;
-}
-
 }  // namespace ricci

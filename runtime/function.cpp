@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "codegen/contraction_order.h"
 #include "dsl/canonical.h"
 #include "dsl/expand.h"
 #include "dsl/parser.h"
@@ -211,7 +212,7 @@ Specialisation Function::State::make(std::span<const Array* const> arguments,
     for (const TensorId id : bound.arguments)
         entry.inputs.push_back(position_of(bound.at(id).name));
     if (device != Device::reference && has_complex(bound)) {
-        SplitProgram split = with_joined_outputs(split_complex(bound));
+        SplitProgram split = codegen::split_in_order(bound);
         entry.parts.emplace(bound, split);
         bound = std::move(split.program);
     }

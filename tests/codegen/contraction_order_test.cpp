@@ -1,6 +1,8 @@
 // tests/codegen/contraction_order_test.cpp – sums of products of several factors, two at a time
 #include "codegen/contraction_order.h"
 
+#include <array>
+#include <limits>
 #include <random>
 
 #include <doctest/doctest.h>
@@ -224,7 +226,7 @@ TEST_CASE("products of random factors agree with the reference in any order") {
     for (int trial = 0; trial < 400; ++trial) {
         const std::string indices = "abcdef";
         const bool is_small = trial % 20 == 0;  // sizes with 0
-        const DType dtype = trial % 3 == 0 ? DType::i32 : trial % 3 == 1 ? DType::f32 : DType::f64;
+        const DType dtype = std::array{DType::i32, DType::f32, DType::f64, DType::c64}[trial % 4];
         std::vector<std::int64_t> extents;
         for (std::size_t i = 0; i < indices.size(); ++i)
             extents.push_back(std::int64_t(below(is_small ? 3 : 5)) + (is_small ? 0 : 1));
@@ -255,8 +257,11 @@ TEST_CASE("products of random factors agree with the reference in any order") {
                                         ":=", below(3) == 0 ? "-" : "", product);
         CAPTURE(text);
         const Signature signature = signature_of(given, dtype);
-        const BoundProgram program = ricci::bind(canonicalise(parse_program(text)), signature);
-        const BoundProgram better = codegen::with_contraction_order(program, 0);
+        const BoundProgram written = ricci::bind(canonicalise(parse_program(text)), signature);
+        constexpr double never = std::numeric_limits<double>::infinity();
+        const BoundProgram program = codegen::in_real_numbers(written, never);
+        const BoundProgram better = is_complex(dtype) ? codegen::in_real_numbers(written, 0)
+                                                      : codegen::with_contraction_order(program, 0);
         ordered_programs += better.equations.size() > program.equations.size() ? 1 : 0;
         const std::vector<Array> arguments = random_arguments(program, signature, 3);
         const auto expected = runtime::evaluate_with_bounds(program, arguments);
@@ -265,6 +270,20 @@ TEST_CASE("products of random factors agree with the reference in any order") {
         CHECK(comparison.failure == "");
     }
     CHECK(ordered_programs > 20);
+}
+
+TEST_CASE("products of complex factors are ordered before their parts are written out") {
+    const auto equations = [](const std::string& text, const Given& given) {
+        const Signature signature = named(text, signature_of(given, DType::c64));
+        return codegen::in_real_numbers(ricci::bind(canonicalise(parse_program(text)), signature))
+            .equations.size();
+    };
+    const Given given{{"L", {40, 40}}, {"A", {40, 3, 40}}, {"z", {40}}};
+    // Each product has two parts, which the last one joins.
+    CHECK(equations("E[c,d] := L[a,b]*A[a,s,c]*conj(A[b,s,d])", given) == 5);
+    CHECK(equations("E[c,d] := -L[a,b]*A[a,s,c]*A[b,s,d]/(2+1i)", given) == 5);
+    CHECK(equations("E[c,d] := conj(L[a,b]*A[a,s,c]*conj(A[b,s,d]))", given) == 5);
+    CHECK(equations("E[s,c] := z[a]*A[a,s,c]", given) == 3);
 }
 
 }  // namespace

@@ -171,6 +171,18 @@ TEST_CASE("a short sum that another sum goes through is written as its terms") {
           "  y.3[i.0] := f32 sum[j.1 in 0:60](exp(-t1.4[i.0,j.1])*b.2[j.1])\n");
 }
 
+TEST_CASE("many parts of pairs that are short sums are written as their terms") {
+    const std::string text =
+        "r[i] := a[i,d]*u[d]\ns[i] := b[i,d]*u[d]\nP[i,p] := p == 0 ? r[i] : s[i] where p in 0:2";
+    const auto given = [](std::int64_t rows, std::int64_t points) {
+        return Given{{"a", {rows, points}}, {"b", {rows, points}}, {"u", {points}}};
+    };
+    CHECK(passed(text, given(5000, 2)).find("sum[") == std::string::npos);
+    CHECK(passed(text, given(500, 2)).find("sum[") != std::string::npos);
+    CHECK(passed(text, given(5000, 5)).find("sum[") != std::string::npos);
+    CHECK(passed(text + "\nQ[i] := r[i]", given(5000, 2)).find("sum[") != std::string::npos);
+}
+
 TEST_CASE("sums stay that are long, results, dear on one side, or not read once at each point") {
     const auto stays = [](const std::string& text, const Given& given) {
         CAPTURE(text);

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "codegen/contraction_order.h"
+#include "codegen/plan.h"
 #include "tests/codegen/check_plan.h"
 
 namespace ricci::tests {
@@ -68,6 +70,19 @@ TEST_CASE("what reads no large array in common, other points or the other's resu
                    {{"A", A}}));
     CHECK(!are_joint("a[j] := A[i,j]*B[i,j]; b[j] := A[i,j]; y[i,j] := a[j]*A[i,j] + b[j]",
                      {{"A", A}, {"B", A}}, 1 << 20));
+}
+
+TEST_CASE("sums of the parts of complex numbers, which stand side by side, share loops") {
+    Target target = example_target(64);
+    target.l2_bytes = 1024;
+    for (const char* text :
+         {"s[i] := sum[j](A[i,j])", "s[j] := sum[i](A[i,j])", "s := mean[i,j](A[i,j])"}) {
+        const BoundProgram program =
+            codegen::in_real_numbers(bound(text, {{"A", array({200, 300}, DType::c64)}}));
+        const std::string plan = str(codegen::plan(program, target));
+        CAPTURE(plan);
+        CHECK(plan.find("over the same points") != std::string::npos);
+    }
 }
 
 }  // namespace

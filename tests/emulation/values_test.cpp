@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "base/text.h"
+#include "codegen/contraction_order.h"
 #include "dsl/canonical.h"
-#include "dsl/split_complex.h"
 #include "tests/emulation/run_plan.h"
 
 namespace ricci::tests {
@@ -92,7 +92,7 @@ TEST_CASE("an emulated GPU computes with complex numbers") {
             for (const auto& [name, spec] : all)
                 if (text.find(name + "[") != std::string::npos) signature.emplace(name, spec);
             BoundProgram bound =
-                in_real_numbers(ricci::bind(canonicalise(parse_program(text)), signature));
+                codegen::in_real_numbers(ricci::bind(canonicalise(parse_program(text)), signature));
             codegen::Plan plan = codegen::plan(bound, emulated_target());
             batch.add(text, std::move(bound), signature, std::move(plan));
         }

@@ -12,12 +12,12 @@
 #include <doctest/doctest.h>
 
 #include "base/text.h"
+#include "codegen/contraction_order.h"
 #include "codegen/few_points.h"
 #include "codegen/plan.h"
 #include "codegen/residue_classes.h"
 #include "codegen/shared_operands.h"
 #include "codegen/split_quotients.h"
-#include "dsl/split_complex.h"
 #include "runtime/executor.h"
 #include "tests/property/sample.h"
 #include "tests/support/compare.h"
@@ -92,7 +92,7 @@ struct Tally {
 class Subject {
   public:
     Subject(const Program& program, const Signature& signature, std::uint64_t seed)
-        : program_(in_real_numbers(ricci::bind(program, signature))), seed_(seed) {
+        : program_(codegen::in_real_numbers(ricci::bind(program, signature))), seed_(seed) {
         const std::vector<Array> values = random_arguments(program_, signature, seed);
         expected_ = runtime::evaluate_with_bounds(program_, values);
         for (std::size_t i = 0; i < values.size(); ++i)

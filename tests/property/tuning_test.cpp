@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/text.h"
-#include "dsl/split_complex.h"
+#include "codegen/contraction_order.h"
 #include "runtime/executor.h"
 #include "tests/property/sample.h"
 #include "tests/support/compare.h"
@@ -21,7 +21,7 @@ using codegen::Tuned;
 class Subject {
   public:
     Subject(const Program& program, const Signature& signature, std::uint64_t seed)
-        : program_(in_real_numbers(ricci::bind(program, signature))), target_(runtime::target()) {
+        : program_(codegen::in_real_numbers(ricci::bind(program, signature))), target_(runtime::target()) {
         // Small products are contractions, too.
         target_.forced = Forced::tiles;
         for (const Array& value : random_arguments(program_, signature, seed))

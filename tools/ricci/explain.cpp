@@ -8,13 +8,13 @@
 #include "base/dump.h"
 #include "base/env.h"
 #include "base/text.h"
+#include "codegen/contraction_order.h"
 #include "codegen/cpu/compile.h"
 #include "codegen/cuda/emit.h"
 #include "codegen/plan.h"
 #include "dsl/ast.h"
 #include "dsl/canonical.h"
 #include "dsl/parser.h"
-#include "dsl/split_complex.h"
 #include "grad/account.h"
 #include "grad/gradient.h"
 #include "runtime/cuda/compile.h"
@@ -234,7 +234,7 @@ class Explanation {
                                             const Signature& signature) const {
         const Target target = is_gpu_ ? cuda::text_target() : runtime::target();
         const BoundProgram bound =
-            in_real_numbers(ricci::bind(canonicalise(subject.program), signature));
+            codegen::in_real_numbers(ricci::bind(canonicalise(subject.program), signature));
         const codegen::Plan plan = codegen::plan(bound, target, {}, tunings());
         std::string text;
         for (const Stage stage : stages_) {
