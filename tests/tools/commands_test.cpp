@@ -442,6 +442,13 @@ TEST_CASE("bench prints a row for the program and each gradient") {
     CHECK(one.find("\ndx ") != std::string::npos);
     CHECK(one.find("together") == std::string::npos);
     CHECK(one.find("in one program") == std::string::npos);
+    const std::string complex = run({"bench", "C[i,j] := A[i,k]*conj(B[j,k])", "--grad",
+                                     "A=8x8:c64", "B=8x8:c128", "--threads", "1"})
+                                    .out;
+    for (const std::string text : {"\nC ", "\ndA ", "\ndB ", "\ntogether "}) {
+        CAPTURE(text);
+        CHECK(complex.find(text) != std::string::npos);
+    }
 }
 
 TEST_CASE("bench counts the points that an element of a gradient has, not all that a sum names") {

@@ -15,12 +15,12 @@
 #include "codegen/plan.h"
 #include "codegen/residue_classes.h"
 #include "dsl/canonical.h"
-#include "dsl/split_complex.h"
 #include "dsl/work.h"
 #include "runtime/compile_nests.h"
 #include "runtime/cuda/compile.h"
 #include "runtime/cuda/gpu.h"
 #include "runtime/executor.h"
+#include "runtime/function_state.h"
 #include "runtime/function_state.h"
 
 #include "tools/ricci/arguments.h"
@@ -94,7 +94,7 @@ Compiled measure_compile(const Program& program, const Signature& signature,
     for (int i = 0; i < 3; ++i) {
         const auto begin = Clock::now();
         const BoundProgram bound =
-            in_real_numbers(ricci::bind(canonicalise(program), signature, outputs));
+            codegen::in_real_numbers(ricci::bind(canonicalise(program), signature, outputs));
         const codegen::Plan plan = codegen::plan(bound, target);
         Compiled times{.plan = seconds_since(begin)};
         const auto middle = Clock::now();
@@ -146,9 +146,11 @@ class LimitsOfRun {
 /// One row: a function, its times, its rates, its shares of the machine's limits.
 class Row {
   public:
-    Row(std::string name, const Function& function, const Arguments& arguments,
+    Row(std::string name, const Function& given, const Arguments& arguments,
         std::vector<std::string> outputs = {})
         : name_(std::move(name)) {
+        // Gradients of complex arrays are other programs than those that types do not decide.
+        const Function function = given.state()->complex_form(arguments).value_or(given);
         if (outputs.empty()) outputs = {function.program().at(function.program().result()).name};
         Signature signature;
         for (const auto& [argument, array] : arguments)
@@ -160,7 +162,7 @@ class Row {
         // an element has, those of the residue classes.
         work_ = work_of(codegen::with_residue_classes(
             codegen::with_few_points(codegen::with_contraction_order(
-                codegen::without_implied_conditions(in_real_numbers(bound)))),
+                codegen::without_implied_conditions(codegen::in_real_numbers(bound)))),
             0));
         if (bound.at(bound.outputs.front()).dtype == DType::f64)
             compiled_.arithmetic.unit = Arithmetic::Unit::f64;
@@ -253,9 +255,10 @@ int run(const Options& options) {
     std::vector<Gradient> gradients;
     if (options.has_gradients) {
         std::vector<std::string> wrt;
-        for (const auto& [name, array] : arguments)
-            if (is_floating(array.dtype()) && !array.is_weak() && program.argument(name))
-                wrt.push_back(name);
+        for (const auto& [name, array] : arguments) {
+            const bool is_continuous = is_floating(array.dtype()) || is_complex(array.dtype());
+            if (is_continuous && !array.is_weak() && program.argument(name)) wrt.push_back(name);
+        }
         gradients = make_gradients(function, wrt, arguments);
     }
     Arguments forward;
