@@ -54,7 +54,10 @@ class Order {
         if (!find_factors() || !find_prefix()) return false;
         const Set all = (Set{1} << leaves_.size()) - 1;
         const double written_points = points_of_sum(indices_of(all) | prefix_.result, free_);
-        const double as_written = written_points * (double(leaves_.size() - 1) + own_cost(all));
+        double products = 0;
+        for (std::size_t f = 1; f < leaves_.size(); ++f)
+            products += width((Set{1} << f) - 1) * width(Set{1} << f);
+        const double as_written = written_points * (products + own_cost(all));
         if (written_points * double(leaves_.size() - 1) < least_points) return false;
         find_order(all);
         const double least = has_two_sides_ ? least_gain : least_gain_of_sides;
@@ -78,6 +81,7 @@ class Order {
         Set indices = 0;
         double cost = 0;          ///< operations at a point of a product that it stands in
         bool is_divisor = false;  ///< of what no single factor has all indices of
+        Expr real = Expr();       ///< the value without an imaginary part, among complex ones
     };
     /// How the product of some factors is computed best.
     struct Best {
@@ -126,6 +130,28 @@ class Order {
         if (is_apply(e, Op::conj)) return std::get<Apply>(e->term).args[0];
         return make_.context().apply(Op::conj, {e}, e->dtype);
     }
+    [[nodiscard]] DType accumulator() const { return equation_.reduction->accumulator; }
+    /// The factor of a complex product in the type of its parts, if it has no imaginary one; empty
+    /// if it has.
+    [[nodiscard]] Expr real_value(Expr e) const {
+        if (!is_complex(accumulator())) return {};
+        Context& context = make_.context();
+        if (!is_complex(e->dtype)) return context.cast(e, component(accumulator()), true);
+        if (const auto* cast = std::get_if<Cast>(&e->term)) return real_value(cast->a);
+        if (is_apply(e, Op::conj)) return real_value(std::get<Apply>(e->term).args[0]);
+        return {};
+    }
+    /// Whether a product of these factors has no imaginary part among complex ones.
+    [[nodiscard]] bool is_real(Set factors) const {
+        for (std::size_t f = 0; f < leaves_.size(); ++f)
+            if ((factors >> f & 1) != 0 && !leaves_[f].real) return false;
+        return is_complex(accumulator());
+    }
+    [[nodiscard]] DType type_of(Set factors) const {
+        return is_real(factors) ? component(accumulator()) : accumulator();
+    }
+    /// Real numbers of a product of these factors.
+    [[nodiscard]] double width(Set factors) const { return is_complex(type_of(factors)) ? 2 : 1; }
     /// `a/z` where b is the factor `1/z`: quotients round as written, and `1/z` may be infinite.
     Expr times(Expr a, Expr b) {
         for (const auto& [factor, other] : {std::pair(b, a), std::pair(a, b)}) {
@@ -136,7 +162,12 @@ class Order {
             if (one != nullptr && *one == 1)
                 return make_.context().apply(Op::div, {other, quotient->args[1]}, factor->dtype);
         }
-        return make_.context().mul(a, b);
+        Context& context = make_.context();
+        const bool is_wide = is_complex(a->dtype) || is_complex(b->dtype);
+        const auto fitted = [&](Expr e) {
+            return is_wide ? context.cast(e, accumulator(), true) : e;
+        };
+        return context.mul(fitted(a), fitted(b));
     }
     /// Whether the divisor is the same along an index of the sum that the dividend moves with.
     [[nodiscard]] bool is_narrower(Expr divisor, Expr dividend) const {
@@ -166,11 +197,13 @@ class Order {
             }
             const auto same = std::ranges::find(leaves_, indices, &Leaf::indices);
             const bool is_divisor = std::ranges::find(divisors_, factor) != divisors_.end();
+            const Expr real = real_value(factor);
             if (same == leaves_.end()) {
-                leaves_.push_back({factor, indices, 0, is_divisor});
+                leaves_.push_back({factor, indices, 0, is_divisor, real});
                 continue;
             }
             same->value = times(same->value, factor);
+            same->real = same->real && real ? make_.context().mul(same->real, real) : Expr();
             same->is_divisor |= is_divisor;
         }
         count_costs();
@@ -293,20 +326,19 @@ class Order {
             if (std::has_single_bit(set)) {
                 const Set indices = indices_of(set);
                 const bool is_summed = kept(set) != indices;
-                best = {.cost = is_summed
-                                    ? points_of_sum(indices, kept(set)) * (1 + own_cost(set)) +
-                                          cost_of_array(kept(set))
-                                    : 0,
+                const double sum = points_of_sum(indices, kept(set)) * (1 + own_cost(set));
+                best = {.cost = is_summed ? width(set) * (sum + cost_of_array(kept(set))) : 0,
                         .left = set};
                 continue;
             }
-            const double own = set == all ? 0 : cost_of_array(kept(set));
+            const double own = set == all ? 0 : width(set) * cost_of_array(kept(set));
             // Each split once: the left side has the lowest factor.
             const Set lowest = set & -set;
             for (Set left = (set - 1) & set; left != 0; left = (left - 1) & set) {
                 if ((left & lowest) == 0) continue;
                 const Set right = set & ~left;
-                const double each = 1 + cost_in_product(left) + cost_in_product(right);
+                const double each =
+                    width(left) * width(right) + cost_in_product(left) + cost_in_product(right);
                 const double cost = best_[left].cost + best_[right].cost + own +
                                     points_of_sum(kept(left) | kept(right), kept(set)) * each;
                 if (cost < best.cost) best = {.cost = cost, .left = left};
@@ -322,18 +354,17 @@ class Order {
         return ids;
     }
 
-    [[nodiscard]] Reduction reduction_over(Set indices) const {
+    [[nodiscard]] Reduction reduction_over(Set indices, DType type) const {
         Reduction reduction = *equation_.reduction;
+        reduction.accumulator = type;
         std::erase_if(reduction.indices, [&](IndexId id) { return (indices & bit_of(id)) == 0; });
         if (!has_condition(indices)) reduction.condition = Expr();
         return reduction;
     }
 
     [[nodiscard]] PartTerms part_of(Set set) const {
-        PartTerms part{.factors = {},
-                       .kept = ids_of(kept(set)),
-                       .condition = Expr(),
-                       .type = equation_.reduction->accumulator};
+        PartTerms part{
+            .factors = {}, .kept = ids_of(kept(set)), .condition = Expr(), .type = type_of(set)};
         for (std::size_t f = 0; f < leaves_.size(); ++f)
             if ((set >> f & 1) != 0) part.factors.push_back(leaves_[f].value);
         if (has_condition(indices_of(set) & ~kept(set)))
@@ -346,7 +377,8 @@ class Order {
         if (best_[set].made) return best_[set].made;
         if (std::has_single_bit(set)) {
             const Leaf& leaf = leaves_[std::size_t(std::countr_zero(set))];
-            return kept(set) == leaf.indices ? leaf.value : part(set, leaf.value, leaf.indices);
+            const Expr value = leaf.real ? leaf.real : leaf.value;
+            return kept(set) == leaf.indices ? value : part(set, value, leaf.indices);
         }
         const Set left = best_[set].left;
         const Set right = set & ~left;
@@ -357,7 +389,7 @@ class Order {
 
     /// An array of the sums of the value, which has those indices.
     Expr part(Set set, Expr value, Set indices) {
-        const DType type = equation_.reduction->accumulator;
+        const DType type = type_of(set);
         const std::vector<IndexId> ids = ids_of(kept(set));
         Shape shape;
         for (const IndexId id : ids) shape.push_back(program_.at(id).extent());
@@ -370,7 +402,7 @@ class Order {
         equation.indices = ids;
         equation.value = value;
         if (const Set summed = indices & ~kept(set); summed != 0)
-            equation.reduction = reduction_over(summed);
+            equation.reduction = reduction_over(summed, type);
         result_.push_back(std::move(equation));
         made_.add(part_of(set), array, ids);
         return make_.context().access(array, at, type);
@@ -382,14 +414,16 @@ class Order {
         const Set right = all & ~left;
         const Expr a = product(left);
         const Expr b = product(right);
-        const DType type = equation_.reduction->accumulator;
-        const Expr value = times(a, b);
+        const DType type = accumulator();
+        const Expr product_of_all = times(a, b);
+        const Expr value =
+            is_complex(type) ? context.cast(product_of_all, type, true) : product_of_all;
         BoundEquation equation = equation_;
         const Set summed = (kept(left) | kept(right)) & ~free_;
         // A sum in between is 0 where it has no points: that may not meet what is infinite or NaN.
         const Expr exists = has_condition(summed) ? Expr() : prefix_.has_points;
         if (summed != 0) {
-            equation.reduction = reduction_over(summed);
+            equation.reduction = reduction_over(summed, type);
             equation.reduction->condition = make_.both(equation.reduction->condition, exists);
             equation.value = value;
         } else {

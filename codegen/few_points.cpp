@@ -445,6 +445,14 @@ double points(const BoundProgram& program, const std::vector<IndexId>& indices) 
     return product;
 }
 
+/// Whether the condition is that an index of two values is 0.
+bool is_first_of_two(const BoundProgram& program, Expr condition) {
+    if (!is_apply(condition, Op::eq)) return false;
+    const std::vector<Expr>& sides = std::get<Apply>(condition->term).args;
+    const auto* index = std::get_if<IndexValue>(&sides[0]->term);
+    return index != nullptr && is_literal(sides[1], 0) && program.at(index->index).extent() == 2;
+}
+
 /// Whether the elements, many of them, are one of two parts that stand side by side in an array, as
 /// those of complex numbers do (dsl/split_complex.h). Sums of eight points are faster as products:
 /// `C[i,j] := A[i,k]*B[j,k]` of 1000x8:c64 takes 1.1 ms, 1.9 written out (Zen 4).
@@ -456,7 +464,7 @@ bool is_part_of_pairs(const BoundProgram& program, const BoundEquation& sum,
         points(program, reader.indices) < least_elements)
         return false;
     const std::vector<Expr>& args = std::get<Apply>(reader.value->term).args;
-    return (args[1] == read || args[2] == read) &&
+    return is_first_of_two(program, args[0]) && (args[1] == read || args[2] == read) &&
            std::get<Access>(read->term).at.size() + 1 == reader.indices.size();
 }
 

@@ -45,24 +45,27 @@ class Turning {
                                                   value->dtype));
         });
     }
-    /// Factors of what is added up from 0, which no zero of either sign changes.
-    void turn_factors() { turn_factors(body_); }
-
-    [[nodiscard]] Value body() {
-        const Value body = to_(body_);
-        return is_negative_ ? negated(body) : body;
+    /// The body; of what is added up from 0, which no zero of either sign changes, with its factors
+    /// turned, too.
+    [[nodiscard]] Value body(bool is_sum) {
+        bool is_negative = false;
+        const Value body = is_sum ? with_turned_factors(body_, is_negative) : to_(body_);
+        return is_negative ? negated(body) : body;
     }
 
   private:
-    void turn_factors(const Value& value) {
-        const bool is_product = is_operation(value, Op::mul) || is_operation(value, Op::neg);
-        const std::vector<Value> args = is_product ? operands(value) : std::vector<Value>{};
-        if (args.size() == 2 && args[0] == args[1]) return;
-        for (const Value& arg : args) turn_factors(arg);
-        const Value difference = is_product ? nullptr : turned(value);
-        if (difference == nullptr) return;
-        to_.replace(value, difference);
-        is_negative_ = !is_negative_;
+    /// Elsewhere in the body a difference stays as it is.
+    Value with_turned_factors(const Value& value, bool& is_negative) {
+        std::vector<Value> args = operands(value);
+        const bool is_square = args.size() == 2 && args[0] == args[1];
+        if ((is_operation(value, Op::mul) && !is_square) || is_operation(value, Op::neg)) {
+            for (Value& arg : args) arg = with_turned_factors(arg, is_negative);
+            return make_operation(std::get<Operate>(value->term).op, std::move(args), value->dtype);
+        }
+        const Value difference = turned(value);
+        if (difference == nullptr) return to_(value);
+        is_negative = !is_negative;
+        return to_(difference);
     }
     [[nodiscard]] bool is_shared(const Value& value, bool may_be_negated) const {
         const bool is_negated = may_be_negated && is_operation(value, Op::neg);
@@ -86,7 +89,6 @@ class Turning {
     const Value& body_;
     const std::vector<Value>& shared_;
     Substitution to_;
-    bool is_negative_ = false;
 };
 
 /// Whether wherever the value is taken an instruction can read it from memory: as an addend, a
@@ -138,8 +140,7 @@ RepeatedBroadcasts repeat_broadcasts(const Kernel& kernel, const Value& body,
         return result;
     Turning turning(body, shared, kept);
     turning.turn_all();
-    if (kernel.reducer == Reducer::sum) turning.turn_factors();
-    const Value turned = turning.body();
+    const Value turned = turning.body(kernel.reducer == Reducer::sum);
     for (const Value& each : shared)
         if (can_be_operand(each) && is_always_operand(turned, each)) result.values.push_back(each);
     if (!result.values.empty()) result.body = turned;

@@ -64,16 +64,18 @@ class Splitter {
         if (previous && !is_split(*previous)) split(*previous, updated);
         BoundTensor& re = program_.tensors[position(id)];
         re.dtype = component(re.dtype);
+        const bool is_given = re.role == Role::argument || re.role == Role::scalar;
+        const bool is_in_place = !re.previous && is_given && !updated.contains(id);
         if (re.previous) {
             re.strides = at(*re.previous).strides;
-        } else if (re.role == Role::argument || re.role == Role::scalar) {
-            const bool is_apart = updated.contains(id);
-            if (is_apart) re.strides = row_major_strides(re.shape);
-            for (std::int64_t& stride : re.strides) stride *= is_apart ? 1 : 2;
+        } else if (is_in_place) {
+            for (std::int64_t& stride : re.strides) stride *= 2;
+        } else if (is_given) {
+            re.strides = row_major_strides(re.shape);
         }
         BoundTensor im = re;
         im.name += ".im";
-        if (!im.previous && im.strides != row_major_strides(im.shape)) im.beside = id;
+        if (is_in_place) im.beside = id;
         if (im.previous) im.previous = imaginary(*im.previous);
         imaginary_[position(id)] = TensorId(program_.tensors.size());
         program_.tensors.push_back(std::move(im));

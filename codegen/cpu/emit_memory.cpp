@@ -213,7 +213,8 @@ void NestEmitter::store(const Store& store) {
         result = *sum;
     } else if (*store.combine == Reducer::sum && ricci::is_floating(dtype) && !is_half(dtype)) {
         result = nest_.multiplies_in_sums && old.lanes() != 0 && !is_product(store.value)
-                     ? multiply_add(wide(widen(value(store.value))), hidden_one(old.type()), old)
+                     ? multiply_add(alike(old, wide(value(store.value))).second,
+                                    hidden_one(old.type()), old)
                      : accumulate(old, store.value);
     } else {
         const Wide next = wide(value(store.value));

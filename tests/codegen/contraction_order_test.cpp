@@ -286,5 +286,18 @@ TEST_CASE("products of complex factors are ordered before their parts are writte
     CHECK(equations("E[s,c] := z[a]*A[a,s,c]", given) == 3);
 }
 
+TEST_CASE("products of real factors among complex ones stay real") {
+    Signature signature = signature_of({{"x", {40, 40}}, {"y", {40, 40}}}, DType::f32);
+    signature.emplace("F", array({40, 40}, DType::c64));
+    const std::string text = "E[i,l] := x[i,j]*y[j,k]*F[k,l]";
+    const std::string ordered_program =
+        str(codegen::in_real_numbers(ricci::bind(canonicalise(parse_program(text)), signature)));
+    CAPTURE(ordered_program);
+    CHECK(ordered_program.find(
+              "E_part.4[i.0,k.3] := f32 sum[j.2 in 0:40](x.0[i.0,j.2]*y.1[j.2,k.3])") !=
+          std::string::npos);
+    CHECK(ordered_program.find("_part.im") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace ricci::tests

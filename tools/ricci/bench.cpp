@@ -21,7 +21,6 @@
 #include "runtime/cuda/gpu.h"
 #include "runtime/executor.h"
 #include "runtime/function_state.h"
-#include "runtime/function_state.h"
 
 #include "tools/ricci/arguments.h"
 #include "tools/ricci/commands.h"
