@@ -35,9 +35,9 @@ constexpr double least_points_of_order = 1 << 14;
 /// Of up to ten factors with different indices all orders are compared; sums of more, and sums with
 /// other conditions, stay. Where products of fewer factors leave the range of the type, or
 /// something is infinite, results may be other than those of whole products. The parts have the
-/// type that is accumulated in. Source: the matrix chain problem for tensors, by subsets (Pfeifer,
-/// Haegeman, Verstraete 2014, "Faster identification of optimal contraction sequences"). Makes new
-/// terms in the program's context.
+/// type that is accumulated in, of complex sums those of real factors that of its parts. Source:
+/// the matrix chain problem for tensors, by subsets (Pfeifer, Haegeman, Verstraete 2014, "Faster
+/// identification of optimal contraction sequences"). Makes new terms in the program's context.
 [[nodiscard]] BoundProgram with_contraction_order(BoundProgram program,
                                                   double least_points = least_points_of_order,
                                                   bool has_walks = true);

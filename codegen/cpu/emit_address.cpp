@@ -81,7 +81,9 @@ Wide NestEmitter::hidden_one(llvm::Type* type) {
         const llvm::IRBuilderBase::InsertPointGuard keep(ir_);
         llvm::BasicBlock& start = function_->getEntryBlock();
         ir_.SetInsertPoint(&start, start.begin());
-        one = opaque_copy(llvm::ConstantFP::get(type, 1), "=v,0");
+        const auto* vector = llvm::cast<llvm::FixedVectorType>(type);
+        llvm::Value* scalar = llvm::ConstantFP::get(vector->getElementType(), 1);
+        one = ir_.CreateVectorSplat(vector->getNumElements(), opaque_copy(scalar, "=v,0"));
     }
     return wide(one);
 }

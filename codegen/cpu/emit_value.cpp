@@ -171,7 +171,9 @@ Wide NestEmitter::accumulate(Wide total, const Value& term, bool is_in_memory) {
         return a + b;
     }
     auto [first, last] = factors(term);
-    if (is_in_memory && first.lanes() != 0) first = wide(opaque_copy(first.value(), "=v,0"));
+    const std::size_t bits = first.type()->getPrimitiveSizeInBits().getFixedValue();
+    if (is_in_memory && bits == 8 * std::size_t(target_.vector_bytes))
+        first = wide(opaque_copy(first.value(), "=v,0"));
     const auto [sum, left] = alike(total, first);
     return multiply_add(left, alike(sum, last).second, alike(sum, last).first);
 }

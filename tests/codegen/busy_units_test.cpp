@@ -40,6 +40,21 @@ TEST_CASE("where units for additions stand apart, sums of differences are multip
     }
 }
 
+TEST_CASE("sums by multiply-adds run in lanes of any number") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const std::int64_t columns : {1, 2, 3, 5, 7, 12}) {
+            CAPTURE(columns);
+            const Signature signature = {{"A", array({40, 90}, dtype)},
+                                         {"S", array({90, columns}, dtype)},
+                                         {"T", array({columns, 90}, dtype)}};
+            for (const char* text :
+                 {"D[i,j] := sum[k](abs(A[i,k] - S[k,j]))",
+                  "D[j,i] := sum[k](abs(A[i,k] - S[k,j]))",
+                  "D[i,j] := sum[k](abs(A[i,k] - T[j,k]))", "D[i,j] := max[k](S[k,j] + A[i,k])"})
+                check_values(text, named(text, signature));
+        }
+}
+
 TEST_CASE("sums of products, of elements alone, of other functions and other reductions are not") {
     for (const char* text :
          {"D[i,j] := A[i,k]*B[j,k]", "D[i,j] := (A[i,k] - B[j,k])^2", "s[i] := sum[k](A[i,k])",

@@ -21,7 +21,8 @@ using codegen::Tuned;
 class Subject {
   public:
     Subject(const Program& program, const Signature& signature, std::uint64_t seed)
-        : program_(codegen::in_real_numbers(ricci::bind(program, signature))), target_(runtime::target()) {
+        : program_(codegen::in_real_numbers(ricci::bind(program, signature))),
+          target_(runtime::target()) {
         // Small products are contractions, too.
         target_.forced = Forced::tiles;
         for (const Array& value : random_arguments(program_, signature, seed))
