@@ -24,7 +24,7 @@ bool has(const std::vector<Value>& values, const Value& value) {
 class Turning {
   public:
     Turning(const Value& body, const std::vector<Value>& shared, const std::vector<Value>& kept)
-        : body_(body), shared_(shared) {
+        : body_(body), shared_(shared), kept_(kept) {
         for (const auto* values : {&shared, &kept})
             for (const Value& each : *values) to_.replace(each, each);
     }
@@ -56,6 +56,7 @@ class Turning {
   private:
     /// Elsewhere in the body a difference stays as it is.
     Value with_turned_factors(const Value& value, bool& is_negative) {
+        if (has(shared_, value) || has(kept_, value)) return value;
         std::vector<Value> args = operands(value);
         const bool is_square = args.size() == 2 && args[0] == args[1];
         if ((is_operation(value, Op::mul) && !is_square) || is_operation(value, Op::neg)) {
@@ -88,6 +89,7 @@ class Turning {
 
     const Value& body_;
     const std::vector<Value>& shared_;
+    const std::vector<Value>& kept_;
     Substitution to_;
 };
 
