@@ -51,7 +51,7 @@ const std::vector<std::string>& programs() {
         "D[i,j] := (A[i,k] - B[k,j])*(A[i,k] + B[k,j])*(A[i,k] - 2)",
         "D[i,j] := (A[i,k] - B[k,j])*(0.5*A[i,k] - B[k,j])",
         "D[i,j] := prod[k](A[i,k] - B[k,j])",
-        "D[i,j] := (A[i,k]*(A[i,k] - 2))*(B[k,j] - A[i,k])*(B[k,j]*B[k,j] + 1)",
+        "D[i,j] := sum[k](A[i,k]*(A[i,k] - 2)*(B[k,j] - A[i,k])*(B[k,j]*B[k,j] + 1))",
         "D[i,j] := sum[k]((A[i,k] - B[k,j])*max(A[i,k] - B[k,j], 0))",
         "D[i,j] := sum[k]((A[i,k] - B[k,j])*((A[i,k] - B[k,j])*B[k,j] + 1))",
         "s[i] := sum[j]((Q[j] - P[i])*exp(Q[j] - P[i]))",
