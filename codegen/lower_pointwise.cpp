@@ -1,6 +1,7 @@
 // codegen/lower_pointwise.cpp – one pass over memory, vectorised along the contiguous side
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "codegen/cache_lines.h"
 #include "codegen/free_lanes.h"
@@ -15,12 +16,27 @@ namespace ricci::codegen {
 namespace {
 
 /// Outputs above this size do not stay in the caches: they are written past them. Measured gain of
-/// 1.5 to 1.7 on copies of 64 MB, loss below the last level cache's share.
+/// 1.5 to 1.7 on copies of 64 MB, loss below the last level cache's share. Nor do smaller ones
+/// where all that a kernel goes over is more than the last level holds: with 32 MB of it (Zen 4)
+/// layer norm of 1024 rows of 4096 took 1.8 ms, past the caches 0.95, a sum of two arrays of 16
+/// MB 1.2 and 0.85; both then read again 1.6 and 1.4.
 constexpr std::int64_t streaming_bytes = 32 << 20;
 /// What a later kernel uses is near for it in a part of the last level cache: the gradient of a
 /// gather whose 51 MB of zeros are added to takes 10.9 ms of 16.0 where they are not streamed
 /// (Xeon, `script/bench cpu --threads 1 "its gradient"`).
 constexpr std::int64_t part_of_l3 = 4;
+
+/// Of the arrays that a kernel reads and writes.
+std::int64_t bytes_of_all(const Kernel& kernel) {
+    std::set<BufferId> buffers;
+    for (const Touch& touch : touches(kernel)) buffers.insert(touch.buffer);
+    std::int64_t bytes = 0;
+    for (const BufferId id : buffers) {
+        const Buffer& buffer = kernel.nest.at(id);
+        bytes += buffer.elements * std::int64_t(size_bytes(buffer.dtype));
+    }
+    return bytes;
+}
 
 /// Whether rows stand at places that are data, and all else runs along them, too.
 bool reads_rows_alone(const Kernel& kernel, const LanePlan& lanes) {
@@ -97,10 +113,13 @@ std::int64_t vectors_together(const Kernel& kernel, const LanePlan& lanes, const
 
 void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
                           const Target& target, Schedule& schedule) {
+    const std::int64_t least_bytes = bytes_of_all(kernel) >= target.l3_bytes
+                                         ? std::min(streaming_bytes, target.l3_bytes / part_of_l3)
+                                         : streaming_bytes;
     for (Store& write : kernel.writes) {
         const Buffer& buffer = kernel.nest.at(write.buffer);
         const std::int64_t bytes = buffer.elements * std::int64_t(size_bytes(buffer.dtype));
-        if (bytes < streaming_bytes || write.combine || write.at.computed) continue;
+        if (write.combine || write.at.computed) continue;
         if (write.at.affine.coefficient(axis.var) != 1) continue;
         bool is_read = false;
         bool has_squares = false;  // the next piece of a line comes later
@@ -108,14 +127,16 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
             is_read |= !touch.is_store && touch.buffer == write.buffer;
             has_squares |= !touch.is_store && std::abs(touch.address.coefficient(axis.var)) > 1;
         }
-        const std::size_t place = kernel.places.at(std::size_t(write.buffer));
+        const bool is_used =
+            kernel.touched_later.contains(kernel.places.at(std::size_t(write.buffer)));
         // Slices use at once what they write.
         const bool is_near = bytes < target.l3_bytes / part_of_l3 || !kernel.slices.empty();
-        if (kernel.touched_later.contains(place) && is_near) continue;
+        if (is_used && is_near) continue;
         // A line that is written past the caches in pieces is read and written again for each: a
         // permutation of five dimensions by 8 lanes of f32 took 12.7 ms, without streaming 10.5.
         const bool has_pieces = lanes * std::int64_t(size_bytes(buffer.dtype)) < line_bytes;
         if (is_read || (has_squares && has_pieces)) continue;
+        if (bytes < (has_squares || is_used ? streaming_bytes : least_bytes)) continue;
         write.hint = StoreHint::streaming;
         schedule.directives.push_back({"stream", buffer.name, {bytes >> 20}, "larger than caches"});
     }

@@ -184,3 +184,43 @@ TEST_CASE("what hardware brings by itself is not asked for") {
     CHECK(requests(true, 2500) == 0);
     CHECK(requests(true, 2499) == 1);
 }
+
+TEST_CASE("results go past caches that hold less than all that a kernel goes over") {
+    const auto is_past = [](const std::string& text, const Signature& signature) {
+        Target target = example_target(64);
+        target.l3_bytes = 320 << 10;
+        const codegen::Plan plan = codegen::plan(bound(text, signature), target);
+        return str(plan).find("  stream Y") != std::string::npos;
+    };
+    const std::string norm = "m[n] := mean[i](x[n,i]); Y[n,i] := x[n,i] - m[n]";
+    CHECK(is_past(norm, {{"x", array({41, 1024})}}));
+    CHECK_FALSE(is_past(norm, {{"x", array({39, 1024})}}));
+    // Small beside what is read.
+    CHECK_FALSE(is_past("m[n] := mean[i](x[n,i]); Y[n] := a[n] - m[n]",
+                        {{"x", array({1024, 128})}, {"a", array({1024})}}));
+    const Signature two = {{"a", array({32, 1024})}, {"b", array({32, 1024})}};
+    CHECK(is_past("Y[n,i] := a[n,i] + b[n,i]", two));
+    CHECK_FALSE(is_past("Y[n,i] := a[n,i] + 1", {{"a", array({32, 1024})}}));
+    // Read later, or written in squares.
+    CHECK_FALSE(is_past("Y[n,i] := a[n,i] + b[n,i]; Z[i] := max[n](Y[n,i])", two));
+    CHECK_FALSE(is_past("Y[i,n] := a[n,i] + b[n,i]", two));
+}
+
+TEST_CASE("short rows whose results go past a fast third-level cache are not asked for") {
+    const auto requests = [](Shape shape, bool has_fast_l3) {
+        const Signature signature = {{"x", array(std::move(shape))}};
+        Target target = example_target(64);
+        target.l2_bytes = has_fast_l3 ? 2 << 10 : 8 << 10;  // arrays that come as fast from it
+        target.l3_bytes = 256 << 10;
+        target.has_fast_l3 = has_fast_l3;
+        const BoundProgram program =
+            bound("m[n] := mean[i](x[n,i]); Y[n,i] := x[n,i] - m[n]", signature);
+        CHECK(interpreted_difference(program, signature, target) == "");
+        const std::string plan = str(codegen::plan(program, target));
+        CHECK(count(plan, "# streaming") > 0);
+        return count(plan, "prefetch x[");
+    };
+    CHECK(requests({40, 1024}, true) == 0);
+    CHECK(requests({40, 1024}, false) > 0);
+    CHECK(requests({20, 4096}, true) > 0);
+}
