@@ -131,11 +131,19 @@ std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choi
                              const Target& target) {
     // Of a chunk, for each row of a tile, whose results are written and added up.
     constexpr double least_of_chunk = 64;
+    constexpr double least_of_chunk_in_place = 256;
     const Contraction& c = choice.contraction;
     const auto depth = double(points(kernel.reduced));
-    const double bytes =
-        depth * double(choice.tile.columns()) * double(size_bytes(panel_dtype(kernel, choice)));
-    const double chunks = std::ceil(2 * bytes / double(target.l2_bytes));
+    const double bytes = depth * double(size_bytes(panel_dtype(kernel, choice)));
+    const auto chunks_of = [&](double elements) {
+        return std::ceil(2 * elements * bytes / double(target.l2_bytes));
+    };
+    if (!is_some_packed(choice.rows) && !is_some_packed(choice.columns)) {
+        const double all = 2 * chunks_of(double(points(c.rows)) +
+                                         double(points(c.columns)) * double(c.lane.extent));
+        if (all * least_of_chunk_in_place <= depth) return std::int64_t(all);
+    }
+    const double chunks = chunks_of(double(choice.tile.columns()));
     const bool is_shared = points(c.rows) > 4 * choice.tile.rows;
     const bool is_worth = chunks * double(choice.tile.rows) * least_of_chunk <= depth;
     return is_shared && is_worth ? std::int64_t(chunks) : 1;

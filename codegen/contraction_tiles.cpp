@@ -198,7 +198,8 @@ class ContractionLowering {
         const TaskSplit split =
             split_tasks(kernel_, order, 1, all / double(std::max<std::int64_t>(1, points(order))));
         describe(split);
-        if (blocks_.row_tiles > 1) later_tiles_ = form(row_tiles.var) - row_range.lower[0].form;
+        if (blocks_.row_tiles > 1)
+            is_first_tile_ = all_hold({row_range.lower[0].form - form(row_tiles.var)}, {});
         Body body = wrap({column_range, row_range}, tile_body());
         return parallel(split, wrap(split.loops, std::move(body)));
     }
@@ -442,25 +443,23 @@ class ContractionLowering {
             });
     }
 
-    /// Columns that are read where they stand, in short pieces from far places, are asked for while
-    /// the tile before them is computed, with its first rows: no hardware sees a stream in them.
+    /// What is read where it stands, in short pieces from far places, is asked for ahead: no
+    /// hardware sees a stream in it. Tiles ask for the same of the next product of a batch, else,
+    /// with their first rows, for the columns of the next tile.
     Body prefetch_next() {
         const bool is_next_point = columns_.tiles() == 1 && !c_.columns.empty();
         Substitution next = at(form(0), form(is_next_point ? 0 : tile_.columns()));
         if (is_next_point)
             next.replace(c_.columns.back().var, form(c_.columns.back().var) + form(1));
-        Body body;
-        for (const Source& source : column_sources_)
-            if (!source.panels)
-                append(body, prefetch_far(kernel_, source.term, c_.lane.var, next, tile_.columns(),
-                                          builder_.target()));
-        if (body.empty()) return body;
+        const SideInPlace columns{column_sources_, c_.lane, tile_.columns()};
+        const SideInPlace rows{row_sources_, rows_.axis, tile_.rows};
+        const Target& target = builder_.target();
+        Body body =
+            prefetch_product(kernel_, c_.batch, columns, rows, at(form(0), form(0)), target);
+        if (body.empty())
+            body = guarded(is_first_tile_, prefetch_far(kernel_, columns, next, target));
         // Of taps side by side the first one asks: the others reach hardly any other lines.
-        body = guarded(masks_.is_first(), std::move(body));
-        if (!later_tiles_) return body;
-        const Value is_first =
-            make_operation(Op::eq, {make_index(*later_tiles_), make_integer(0)}, DType::boolean);
-        return guarded(is_first, std::move(body));
+        return guarded(masks_.is_first(), std::move(body));
     }
 
     /// The operand's value at a row or column of the tile.
@@ -585,7 +584,7 @@ class ContractionLowering {
     std::optional<LanePlaces> lane_places_;  ///< where two axes were flattened
     std::optional<LastTile> last_rows_;      ///< where that one overlaps the tile before it
     std::optional<LastTile> last_columns_;
-    std::optional<AffineForm> later_tiles_;  ///< of rows: 0 at the first ones of a block
+    Value is_first_tile_ = nullptr;  ///< of the rows of a block; empty: of one tile
     VarId row_tile_{};
     VarId column_tile_{};
 };

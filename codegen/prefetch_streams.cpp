@@ -223,14 +223,13 @@ class Prefetcher {
             if (row <= target_.l1_bytes / 2)
                 std::erase_if(streams, [&](const Stream& each) { return is_near(each, loop); });
         }
-        const bool is_quick = is_quick_ && std::ranges::all_of(streams, [](const Stream& stream) {
-                                  return stream.apart.empty();
-                              });
+        const bool is_plain =
+            std::ranges::all_of(streams, [](const Stream& stream) { return stream.apart.empty(); });
         std::int64_t lines = 0;
         for (const Stream& stream : streams) lines += stream.lines;
         Body requests;
-        if (lines == 0 || is_quick) return requests;
-        const bool is_short = length && row <= bytes_of_quick_rows_;
+        if (lines == 0 || (is_quick_ && is_plain)) return requests;
+        const bool is_short = length && is_plain && row <= bytes_of_quick_rows_;
         for (const Stream& stream : streams) {
             if (!is_short)
                 append(requests, request(stream, loop, length, ceil_div(lines_ahead, lines)));

@@ -206,7 +206,7 @@ Body write_all(Kernel& kernel, Substitution& point) {
 }
 
 Body guarded(const Value& condition, Body body) {
-    if (!condition) return body;
+    if (!condition || body.empty()) return body;
     Body outer;
     outer.push_back({Guard{condition, std::move(body)}});
     return outer;

@@ -80,17 +80,41 @@ std::int64_t most_before(const AffineForm& place, std::int64_t line) {
 
 }  // namespace
 
-Body prefetch_far(Kernel& kernel, const Value& term, VarId lane, const Substitution& next,
-                  std::int64_t elements, const Target& target) {
+Body prefetch_far(Kernel& kernel, const SideInPlace& side, const Substitution& next,
+                  const Target& target) {
     Body body;
-    for_each_node({term}, [&](const Value& value) {
-        const auto* load = std::get_if<Load>(&value->term);
-        if (load == nullptr || !is_far(kernel, *load, lane, target)) return;
-        AffineForm first = next(load->at.affine);
-        const auto bytes = std::int64_t(size_bytes(kernel.nest.at(load->buffer).dtype));
-        const std::int64_t touched = most_before(first, line_bytes / bytes) + elements;
-        append(body, prefetch_lines(kernel.nest, load->buffer, {std::move(first)}, touched, 2));
-    });
+    for (const Source& source : side.sources) {
+        if (source.panels) continue;
+        for_each_node({source.term}, [&](const Value& value) {
+            const auto* load = std::get_if<Load>(&value->term);
+            if (load == nullptr || !is_far(kernel, *load, side.along.var, target)) return;
+            AffineForm first = next(load->at.affine);
+            const auto bytes = std::int64_t(size_bytes(kernel.nest.at(load->buffer).dtype));
+            const std::int64_t touched = most_before(first, line_bytes / bytes) + side.elements;
+            append(body, prefetch_lines(kernel.nest, load->buffer, {std::move(first)}, touched, 2));
+        });
+    }
+    return body;
+}
+
+Body prefetch_product(Kernel& kernel, const std::vector<Axis>& batch, const SideInPlace& columns,
+                      const SideInPlace& rows, const Substitution& here, const Target& target) {
+    if (batch.empty()) return {};
+    std::int64_t bytes = 0;  // of a product
+    for (const SideInPlace* side : {&columns, &rows})
+        for (const Source& source : side->sources)
+            for_each_node({source.term}, [&](const Value& value) {
+                const auto* load = std::get_if<Load>(&value->term);
+                if (source.panels || load == nullptr) return;
+                const Buffer& buffer = kernel.nest.at(load->buffer);
+                bytes += buffer.elements * std::int64_t(size_bytes(buffer.dtype)) / points(batch);
+            });
+    if (2 * bytes > target.l2_bytes) return {};
+    Substitution next = here;
+    const VarId last = batch.back().var;
+    next.replace(last, form(last) + form(1));
+    Body body = prefetch_far(kernel, columns, next, target);
+    append(body, prefetch_far(kernel, rows, next, target));
     return body;
 }
 

@@ -223,4 +223,12 @@ TEST_CASE("short rows whose results go past a fast third-level cache are not ask
     CHECK(requests({40, 1024}, true) == 0);
     CHECK(requests({40, 1024}, false) > 0);
     CHECK(requests({20, 4096}, true) > 0);
+    // Squares read runs far apart.
+    Target target = example_target(64);
+    target.l2_bytes = 2 << 10;
+    target.has_fast_l3 = true;
+    const std::string squares =
+        str(codegen::plan(bound("Y[j,i] := x[i,j]", {{"x", array({4096, 2048})}}), target));
+    CHECK(count(squares, "# streaming") > 0);
+    CHECK(count(squares, "prefetch x[") > 0);
 }

@@ -88,3 +88,31 @@ TEST_CASE("a line of columns that few rows use is not asked for") {
         last_nest("C[i,j] := A[i,k]*B[k,j]", {{"A", array({2, 2000})}, {"B", array({2000, 96})}}),
         "to L1"));
 }
+
+TEST_CASE("products of a batch ask for what the next one reads where it stands") {
+    const auto nest = [](std::int64_t l2_bytes) {
+        Target target = example_target(64);
+        target.l2_bytes = l2_bytes;
+        return last_nest("C[b,i,j] := A[b,k,i]*B[b,k,j]",
+                         {{"A", array({100, 32, 16})}, {"B", array({100, 32, 32})}}, target);
+    };
+    const std::string near = nest(16 << 10);
+    INFO(near);
+    CHECK(has(near, "prefetch B[1024*b + 32*k + 16*u + 1024] to L2"));
+    CHECK(has(near, "prefetch A[512*b + 16*k + 8*row_tile + 512] to L2"));
+    CHECK_FALSE(has(nest(8 << 10), "+ 512] to L2"));  // it does not hold two products
+}
+
+TEST_CASE("long sums of products in place are cut into chunks of which a cache holds two") {
+    const auto has_chunks = [](std::int64_t depth, const std::string& chunk) {
+        Target target = example_target(64);
+        target.l2_bytes = 256 << 10;
+        const BoundProgram program = bound("C[i,j] := A[k,i]*B[k,j]",
+                                           {{"A", array({depth, 16})}, {"B", array({depth, 32})}});
+        const std::string plan = str(codegen::plan(program, target));
+        return has(plan, "parallel task in") && has(plan, chunk);
+    };
+    // 48 numbers for each point: 96 KiB.
+    CHECK(has_chunks(8192, "for k in 0..512\n"));
+    CHECK(has_chunks(1 << 16, "for k in 0..512\n"));
+}
