@@ -135,15 +135,16 @@ std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choi
     const Contraction& c = choice.contraction;
     const auto depth = double(points(kernel.reduced));
     const double bytes = depth * double(size_bytes(panel_dtype(kernel, choice)));
-    const auto chunks_of = [&](double elements) {
-        return std::ceil(2 * elements * bytes / double(target.l2_bytes));
+    const auto chunks_of = [&](double elements, double in_cache) {
+        return std::ceil(in_cache * elements * bytes / double(target.l2_bytes));
     };
     if (!is_some_packed(choice.rows) && !is_some_packed(choice.columns)) {
-        const double all = 2 * chunks_of(double(points(c.rows)) +
-                                         double(points(c.columns)) * double(c.lane.extent));
+        // A chunk and the next one, which is asked for, in half of the cache.
+        const double all = chunks_of(
+            double(points(c.rows)) + double(points(c.columns)) * double(c.lane.extent), 4);
         if (all * least_of_chunk_in_place <= depth) return std::int64_t(all);
     }
-    const double chunks = chunks_of(double(choice.tile.columns()));
+    const double chunks = chunks_of(double(choice.tile.columns()), 2);
     const bool is_shared = points(c.rows) > 4 * choice.tile.rows;
     const bool is_worth = chunks * double(choice.tile.rows) * least_of_chunk <= depth;
     return is_shared && is_worth ? std::int64_t(chunks) : 1;
