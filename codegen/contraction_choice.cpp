@@ -139,10 +139,12 @@ std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choi
         return std::ceil(in_cache * elements * bytes / double(target.l2_bytes));
     };
     if (!is_some_packed(choice.rows) && !is_some_packed(choice.columns)) {
+        const double width =
+            double(points(c.rows)) + double(points(c.columns)) * double(c.lane.extent);
         // A chunk and the next one, which is asked for, in half of the cache.
-        const double all = chunks_of(
-            double(points(c.rows)) + double(points(c.columns)) * double(c.lane.extent), 4);
-        if (all * least_of_chunk_in_place <= depth) return std::int64_t(all);
+        const double all = chunks_of(width, 4);
+        if (chunks_of(width, 1) > 1 && all * least_of_chunk_in_place <= depth)
+            return std::int64_t(all);
     }
     const double chunks = chunks_of(double(choice.tile.columns()), 2);
     const bool is_shared = points(c.rows) > 4 * choice.tile.rows;
