@@ -136,7 +136,14 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
         // permutation of five dimensions by 8 lanes of f32 took 12.7 ms, without streaming 10.5.
         const bool has_pieces = lanes * std::int64_t(size_bytes(buffer.dtype)) < line_bytes;
         if (is_read || (has_squares && has_pieces)) continue;
-        if (bytes < (has_squares || is_used ? streaming_bytes : least_bytes)) continue;
+        // Stores of rows that are no whole lines stay in the caches, whatever their hint says.
+        const std::int64_t element = bytes / std::max<std::int64_t>(1, buffer.elements);
+        const bool has_whole_lines =
+            std::ranges::all_of(write.at.affine.terms, [&](const AffineForm::Term& term) {
+                return term.var == axis.var || term.coefficient * element % line_bytes == 0;
+            });
+        const bool is_early = has_whole_lines && !has_squares && !is_used;
+        if (bytes < (is_early ? least_bytes : streaming_bytes)) continue;
         write.hint = StoreHint::streaming;
         schedule.directives.push_back({"stream", buffer.name, {bytes >> 20}, "larger than caches"});
     }
