@@ -12,6 +12,14 @@
 
 namespace ricci::codegen {
 
+bool begins_lines(const Nest& nest, const Store& store, const Axis& axis) {
+    const auto bytes = std::int64_t(size_bytes(nest.at(store.buffer).dtype));
+    return store.at.affine.constant * bytes % line_bytes == 0 &&
+           std::ranges::all_of(store.at.affine.terms, [&](const AffineForm::Term& term) {
+               return term.var == axis.var || term.coefficient * bytes % line_bytes == 0;
+           });
+}
+
 double lines_along(const Load& load, DType dtype, const Axis& axis) {
     const double step =
         std::abs(double(load.at.affine.coefficient(axis.var))) * double(size_bytes(dtype));

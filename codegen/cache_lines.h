@@ -27,6 +27,10 @@ inline constexpr std::int64_t sets_bytes = 2048;
     return target.vector_bytes < line_bytes;
 }
 
+/// Whether what a store writes along an axis begins with a line at every point of the others, if
+/// arrays start at lines.
+[[nodiscard]] bool begins_lines(const Nest& nest, const Store& store, const Axis& axis);
+
 /// Lines that are read along an axis, roughly; 1 where that stays in one line, or does not move.
 [[nodiscard]] double lines_along(const Load& load, DType dtype, const Axis& axis);
 /// Along all of them, roughly: only points along one axis share lines.

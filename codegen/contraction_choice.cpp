@@ -131,17 +131,18 @@ std::int64_t chunks_in_cache(const Kernel& kernel, const ContractionChoice& choi
                              const Target& target) {
     // Of a chunk, for each row of a tile, whose results are written and added up.
     constexpr double least_of_chunk = 64;
+    // Of a chunk of operands in place; chunks of 20000x128 by 20000x128, at 250, gained nothing.
     constexpr double least_of_chunk_in_place = 256;
     const Contraction& c = choice.contraction;
     const auto depth = double(points(kernel.reduced));
     const double bytes = depth * double(size_bytes(panel_dtype(kernel, choice)));
-    const auto chunks_of = [&](double elements, double in_cache) {
-        return std::ceil(in_cache * elements * bytes / double(target.l2_bytes));
+    const auto chunks_of = [&](double elements, double chunks_held) {
+        return std::ceil(chunks_held * elements * bytes / double(target.l2_bytes));
     };
     if (!is_some_packed(choice.rows) && !is_some_packed(choice.columns)) {
         const double width =
             double(points(c.rows)) + double(points(c.columns)) * double(c.lane.extent);
-        // A chunk and the next one, which is asked for, in half of the cache.
+        // A chunk and the next one, which is asked for, take half of the cache.
         const double all = chunks_of(width, 4);
         if (chunks_of(width, 1) > 1 && all * least_of_chunk_in_place <= depth)
             return std::int64_t(all);

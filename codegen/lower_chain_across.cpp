@@ -117,10 +117,7 @@ class ChainAcrossNest {
     /// Whether a store is made of whole lines and goes past the caches.
     [[nodiscard]] bool is_streamed(const Store& write) const {
         const auto bytes = std::int64_t(size_bytes(kernel_.nest.at(write.buffer).dtype));
-        return write.hint == StoreHint::streaming && whole_.lanes * bytes % line_bytes == 0 &&
-               std::ranges::all_of(write.at.affine.terms, [&](const AffineForm::Term& term) {
-                   return term.var == rows_.var || term.coefficient * bytes % line_bytes == 0;
-               });
+        return write.hint == StoreHint::streaming && whole_.lanes * bytes % line_bytes == 0;
     }
 
     /// Blocks of whole vectors, and the one of the rows that they leave over.

@@ -82,15 +82,8 @@ std::optional<LanePlan> lanes_of_lines(const Kernel& kernel, const LanePlan& pla
     whole.lanes = 0;
     for (const Store& write : kernel.writes) {
         const std::size_t bytes = size_bytes(kernel.nest.at(write.buffer).dtype);
-        const auto is_whole_line = [&](std::int64_t elements) {
-            return elements * std::int64_t(bytes) % line_bytes == 0;
-        };
-        const bool begins_line =
-            is_whole_line(write.at.affine.constant) &&
-            std::ranges::all_of(write.at.affine.terms, [&](const AffineForm::Term& term) {
-                return term.var == plan.axis->var || is_whole_line(term.coefficient);
-            });
-        if (bytes < least_bytes || !begins_line) return std::nullopt;
+        if (bytes < least_bytes || !begins_lines(kernel.nest, write, *plan.axis))
+            return std::nullopt;
         whole.lanes = std::max(whole.lanes, line_bytes / std::int64_t(bytes));
     }
     if (whole.lanes <= plan.lanes || plan.axis->extent % whole.lanes != 0) return std::nullopt;
@@ -120,7 +113,9 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
         const Buffer& buffer = kernel.nest.at(write.buffer);
         const std::int64_t bytes = buffer.elements * std::int64_t(size_bytes(buffer.dtype));
         if (write.combine || write.at.computed) continue;
-        if (write.at.affine.coefficient(axis.var) != 1) continue;
+        // Other stores are of vectors that lie across lines, and stay in the caches.
+        if (write.at.affine.coefficient(axis.var) != 1 || !begins_lines(kernel.nest, write, axis))
+            continue;
         bool is_read = false;
         bool has_squares = false;  // the next piece of a line comes later
         for (const Touch& touch : touches(kernel)) {
@@ -136,14 +131,7 @@ void stream_large_outputs(Kernel& kernel, const Axis& axis, std::int64_t lanes,
         // permutation of five dimensions by 8 lanes of f32 took 12.7 ms, without streaming 10.5.
         const bool has_pieces = lanes * std::int64_t(size_bytes(buffer.dtype)) < line_bytes;
         if (is_read || (has_squares && has_pieces)) continue;
-        // Stores of rows that are no whole lines stay in the caches, whatever their hint says.
-        const std::int64_t element = bytes / std::max<std::int64_t>(1, buffer.elements);
-        const bool has_whole_lines =
-            std::ranges::all_of(write.at.affine.terms, [&](const AffineForm::Term& term) {
-                return term.var == axis.var || term.coefficient * element % line_bytes == 0;
-            });
-        const bool is_early = has_whole_lines && !has_squares && !is_used;
-        if (bytes < (is_early ? least_bytes : streaming_bytes)) continue;
+        if (bytes < (has_squares || is_used ? streaming_bytes : least_bytes)) continue;
         write.hint = StoreHint::streaming;
         schedule.directives.push_back({"stream", buffer.name, {bytes >> 20}, "larger than caches"});
     }

@@ -114,9 +114,7 @@ bool reads_quickly(const Nest& nest, const Target& target) {
     return is_some_far && operations_of_loops(nest.body) <= few_operations;
 }
 
-/// On Zen 4 requests are in the way of short rows whose results go past the caches: layer norm of
-/// 4096 rows of 1024 took 1.02 ms, without requests 0.80, of 1024 rows of 4096 0.98 and 1.0; with
-/// its gradient 3.0 and 2.6, 3.0 and 3.6.
+/// Whether some results go past the caches.
 bool writes_past_caches(const Nest& nest) {
     bool is_some_past = false;
     for_each_store(nest.body,
@@ -434,7 +432,11 @@ class Prefetcher {
     Nest nest_;
     const Target& target_;
     bool is_quick_;
-    std::int64_t bytes_of_quick_rows_;  ///< up to so many come as fast without requests
+    /// Rows of up to so many bytes are not asked for: on Zen 4 requests are in the way of short
+    /// ones whose results go past the caches. Layer norm of 4096 rows of 1024 took 0.80 ms without
+    /// them and 1.02 with them, all its gradients 2.6 and 3.0; of 1024 rows of 4096 1.0 and
+    /// 0.98, 3.6 and 3.0 (`bench_cpu --threads 1 "layer norm"`).
+    std::int64_t bytes_of_quick_rows_;
     std::vector<Level> levels_;
 };
 

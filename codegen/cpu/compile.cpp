@@ -16,7 +16,7 @@ namespace ricci::codegen::cpu {
 namespace {
 
 /// Raised whenever the code made for an unchanged nest changes: kernels on disk are then not used.
-constexpr int code_generation_version = 59;
+constexpr int code_generation_version = 60;
 
 std::unique_ptr<llvm::Module> optimized(llvm::LLVMContext& context, const Machine& machine,
                                         std::span<const Entry> entries, const Target& target) {

@@ -7,9 +7,10 @@ namespace ricci::codegen::cpu {
 
 /// Passes of LLVM's back end for what is never emitted: exceptions, garbage collection, tiles of
 /// AMX, hardening, debugging; and strength reduction, which the emitter does. Code is the same
-/// without them, and compiled in 15 % less time. The last one orders instructions again after
-/// registers are allocated, for AMD's cores alone, which order them themselves: 9 % of the time. A
-/// name that LLVM no longer has does no harm.
+/// without them, and compiled in 15 % less time. A name that LLVM no longer has does no harm. What
+/// orders instructions again after registers are allocated, for AMD's cores, is none of them: it
+/// takes 9 % of the time, and without it products of i32 columns of 50000x64 took 14.6 ms, not
+/// 13.1.
 inline constexpr std::string_view idle_passes[] = {
     "Expand large div/rem",
     "Expand large fp convert",
@@ -67,7 +68,6 @@ inline constexpr std::string_view idle_passes[] = {
     "Check CFA info and insert CFI instructions if needed",
     "X86 Load Value Injection (LVI) Ret-Hardening",
     "Pseudo Probe Inserter",
-    "Post RA top-down list latency scheduler",
     "Unpack machine instruction bundles",
 };
 

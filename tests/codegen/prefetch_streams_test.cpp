@@ -195,7 +195,7 @@ TEST_CASE("results go past caches that hold less than all that a kernel goes ove
     const std::string norm = "m[n] := mean[i](x[n,i]); Y[n,i] := x[n,i] - m[n]";
     CHECK(is_past(norm, {{"x", array({41, 1024})}}));
     CHECK_FALSE(is_past(norm, {{"x", array({39, 1024})}}));
-    // Rows that are no whole lines would be written through the caches all the same.
+    // Vectors of rows that are no whole lines lie across lines.
     CHECK_FALSE(is_past(norm, {{"x", array({42, 1023})}}));
     // Small beside what is read.
     CHECK_FALSE(is_past("m[n] := mean[i](x[n,i]); Y[n] := a[n] - m[n]",
